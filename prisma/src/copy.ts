@@ -1,4 +1,4 @@
-import { StorageError } from './database.ts'
+import { type OnProgress, StorageError } from './database.ts'
 import type { Engine, Transaction } from './engine.ts'
 import { checkMigrated, migrateDatabase } from './migrations.ts'
 import { loadEngine, openDatabase } from './open-database.ts'
@@ -39,6 +39,7 @@ const BATCH = 100
 
 /** Changes with every commit of another connection, on SQLite; some checkpoints of others change it too. */
 const SELECT_CHANGES = 'PRAGMA data_version'
+const SELECT_COUNT = 'SELECT count(*) AS plants FROM "Plant"'
 /** The largest `seq` that a plant has or had, on SQLite. */
 const SELECT_LAST_SEQ = `
   SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'Plant'), 0),
@@ -51,10 +52,11 @@ const CONTINUE_AFTER = `SELECT setval(${SEQUENCE}, greatest($1::bigint, pg_seque
  * Copies tokens, secrets and plants, with their order and their times, from SQLite to an empty PostgreSQL database, which is
  * migrated if needed. The source is only read. All or nothing: if anything fails, the target is still empty.
  *
+ * @param onProgress is called with the number of plants
  * @throws {StorageError} if the source does not exist or needs a migration, or is changed meanwhile; the target is not
  *   empty; one of them is of another engine or cannot be used
  */
-export async function copyDatabase(from: CopyAddress, to: CopyAddress): Promise<CopyResult> {
+export async function copyDatabase(from: CopyAddress, to: CopyAddress, onProgress?: OnProgress): Promise<CopyResult> {
   const [source, target] = [await loadEngine(from.url), await loadEngine(to.url)]
   if (source.name !== 'sqlite' || target.name !== 'postgresql') {
     throw new StorageError(`${from.setting} must name a SQLite database, and ${to.setting} a PostgreSQL one`)
@@ -71,7 +73,11 @@ export async function copyDatabase(from: CopyAddress, to: CopyAddress): Promise<
       return target.beginWriting()
     })
     try {
-      const { Plant: plants, Token: tokens } = await copyAll({ ...source, ...reading }, { ...target, ...writing })
+      const { Plant: plants, Token: tokens } = await copyAll(
+        { ...source, ...reading },
+        { ...target, ...writing },
+        onProgress,
+      )
       await naming(to.setting, writing.commit)
       return { source: source.database, target: target.database, plants, tokens }
     } finally {
@@ -96,11 +102,16 @@ async function naming<Result>(setting: string, run: () => Promise<Result>): Prom
 }
 
 /** Copies all rows, and returns how many each table has. */
-async function copyAll(source: Side, target: Side): Promise<Record<(typeof TABLES)[number]['table'], number>> {
+async function copyAll(
+  source: Side,
+  target: Side,
+  onProgress?: OnProgress,
+): Promise<Record<(typeof TABLES)[number]['table'], number>> {
   const counts = { Secret: 0, Token: 0, Plant: 0 }
   await rejectData(target)
   const before = await select(source.connection, SELECT_CHANGES)
   const [newest] = await select(source.connection, SELECT_LAST_SEQ)
+  const [all] = await select(source.connection, SELECT_COUNT)
   for (const { table, key, start } of TABLES) {
     const sql = `SELECT * FROM "${table}" WHERE "${key}" > $1 ORDER BY "${key}" LIMIT ${BATCH}`
     let last: string | number = start
@@ -109,6 +120,7 @@ async function copyAll(source: Side, target: Side): Promise<Record<(typeof TABLE
       if (rows.length === 0) break
       await insertRows(target, table, rows)
       counts[table] += rows.length
+      onProgress?.(counts.Plant, Number(all?.['plants']))
       last = rows.at(-1)?.[key] as string | number
     }
   }

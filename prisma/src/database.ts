@@ -60,6 +60,11 @@ export interface OpenOptions {
 
 /** How to migrate. */
 export interface MigrateOptions {
-  /** Called with the names of the pending migrations. */
-  onPending?: (names: string[]) => void
+  /** Called with the names of the pending migrations, and whether these are all, as for a new database. */
+  onPending?: (names: string[], isNew: boolean) => void
+  /** Called with the name of each migration before it is applied. */
+  onMigration?: (name: string, ...progress: Parameters<OnProgress>) => void
 }
+
+/** Is called with how much of a long step is done: bytes, rows or migrations. */
+export type OnProgress = (done: number, total: number) => void

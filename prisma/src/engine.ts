@@ -1,4 +1,4 @@
-import type { Database, OpenOptions } from './database.ts'
+import type { Database, OnProgress, OpenOptions } from './database.ts'
 import type { PlantStatements } from './plants.ts'
 import type { Connection, GeneratedClient } from './prisma-client.ts'
 import type { TokenStatements } from './tokens.ts'
@@ -20,7 +20,7 @@ export interface Engine {
   /** Creates the database if it does not exist, and the engine can do that. */
   create(): Promise<void>
   /** Copies the database to a new file; absent where the engine's own tools do that. */
-  backup?: (copy: string) => Promise<void>
+  backup?: (copy: string, onProgress?: OnProgress) => Promise<void>
   /** Opens a connection of its own to read, which sees what was acknowledged. */
   beginReading(): Promise<Transaction>
   /** Opens a connection of its own, with a transaction that keeps other migrations out. */

@@ -72,17 +72,20 @@ const INSERT_APPLIED = `
 export async function migrateDatabase(
   url: string,
   folder?: string,
-  { onPending }: MigrateOptions = {},
+  { onPending, onMigration }: MigrateOptions = {},
 ): Promise<{ applied: string[] }> {
   const engine = await loadEngine(url)
   const migrations = await readMigrations(folder ?? engine.migrationsFolder)
   await engine.create()
   const pending = await findPending(engine, migrations)
   if (pending.length === 0) return { applied: [] }
-  onPending?.(pending.map(({ name }) => name))
+  onPending?.(
+    pending.map(({ name }) => name),
+    pending.length === migrations.length,
+  )
   const { connection, commit, close } = await engine.beginWriting()
   try {
-    const applied = await applyMigrations(connection, engine.database, migrations)
+    const applied = await applyMigrations(connection, engine.database, migrations, onMigration)
     await engine.revokeRights?.(connection, [HISTORY, ...migrations.flatMap(createdTables)])
     await commit()
     return { applied }
@@ -177,14 +180,16 @@ async function applyMigrations(
   connection: Connection,
   database: string,
   migrations: readonly Migration[],
+  onMigration?: MigrateOptions['onMigration'],
 ): Promise<string[]> {
   // Another process may have been faster, of this version or a newer one.
   const pending = await pendingMigrations(connection, database, migrations)
   let step = ''
   try {
     if (pending.length === migrations.length) await connection.executeScript(createHistory(dialectOf(connection).time))
-    for (const migration of pending) {
+    for (const [index, migration] of pending.entries()) {
       const { name, script } = migration
+      onMigration?.(name, index, pending.length)
       const startedAt = writeTime(new Date())
       step = `the migration ${name} failed with: `
       await connection.executeScript(script)

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import path from 'node:path'
-import { type Database, type OpenOptions, StorageError } from './database.ts'
+import { type Database, type OnProgress, type OpenOptions, StorageError } from './database.ts'
 import type { Engine } from './engine.ts'
 import { baseFolder, trimInvisible } from './environment.ts'
 import { limitTime, REQUEST_PATIENCE, retry } from './patience.ts'
@@ -100,12 +100,13 @@ async function newestMigration(folder: string): Promise<string> {
  *
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param copy the path of the new file
+ * @param onProgress is called with the bytes of the copy, and those of the database, which it has at most
  * @throws {StorageError} if `copy` exists, its folder does not, or the database needs that file, one of the two files
  *   cannot be used, or the engine is another
  */
-export async function backupDatabase(url: string, copy: string): Promise<void> {
+export async function backupDatabase(url: string, copy: string, onProgress?: OnProgress): Promise<void> {
   const { database, backup } = await loadEngine(url)
-  if (backup) return backup(copy)
+  if (backup) return backup(copy, onProgress)
   const guide = 'docs/production/several-machines/README.md'
   throw new StorageError(`${database} is backed up by PostgreSQL's own tools: see ${guide}`)
 }

@@ -11,7 +11,7 @@ import {
 import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
 import { until } from '../../test/helpers/until.ts'
 import { copyDatabase } from '../src/copy.ts'
-import { openDatabase, StorageError } from '../src/index.ts'
+import { type OnProgress, openDatabase, StorageError } from '../src/index.ts'
 
 const newUrl = await startEngines()
 
@@ -20,7 +20,8 @@ const newTarget = () => createMigrated(newUrl.PostgreSQL())
 /** More than one batch. */
 const MANY = 500
 
-const copy = (from: string, to: string) => copyDatabase({ url: from, setting: '--from' }, { url: to, setting: '--to' })
+const copy = (from: string, to: string, onProgress?: OnProgress) =>
+  copyDatabase({ url: from, setting: '--from' }, { url: to, setting: '--to' }, onProgress)
 
 const UNUSUAL: [id: string, name: string, tag: string | null][] = [
   ['-9223372036854775808', 'int64, the lowest', null],
@@ -48,7 +49,13 @@ test('everything is copied in order, and the next plant follows', async () => {
   await runSql(source, `DELETE FROM "Plant" WHERE "seq" % 7 = 0 OR "seq" = (SELECT max("seq") FROM "Plant")`)
 
   const plants = await countPlants(source)
-  expect(await copy(source, target)).toMatchObject({ plants, tokens: 2 })
+  const progress: number[][] = []
+  const onProgress: OnProgress = (...each) => progress.push(each)
+  expect(await copy(source, target, onProgress)).toMatchObject({ plants, tokens: 2 })
+  expect([progress[0], progress.at(-1)]).toEqual([
+    [0, plants],
+    [plants, plants],
+  ])
   expect(await readStoredRows(target)).toEqual(await readStoredRows(source))
   expect(await addPlant(target)).toBeGreaterThanOrEqual(await addPlant(source))
 })

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { migrateDatabase } from '@plant-store/prisma'
+import { migrateDatabase, nameDatabase } from '@plant-store/prisma'
 import pino, { type Logger } from 'pino'
 import type { TokenStore } from './accounts/tokens.ts'
 import { type Dependencies, openDependencies } from './dependencies.ts'
@@ -28,6 +28,8 @@ export interface StartOptions {
   logger?: Logger
 }
 
+/** How long a startup waits for the database without a line of the log, in milliseconds. */
+const SILENCE = 1_000
 /** How long a startup waits for the secret of cursors to be stored, in milliseconds: a slow database does not stop it. */
 const SECRET_PATIENCE = 1_000
 
@@ -112,14 +114,20 @@ export async function startServer(
   }
 }
 
-/** Applies the pending migrations and logs them, before and after; `begin` is called if there are any. */
+/** Applies the pending migrations and logs them, before and after, and that it waits; `begin` is called if there are any. */
 async function migrate(databaseUrl: string, logger: Logger, begin: () => void): Promise<void> {
   const startedAt = performance.now()
-  const onPending = (migrations: string[]) => {
-    logger.info({ migrations }, 'migrating the database; this can take minutes')
+  const logWaiting = () => logger.info({ database: nameDatabase(databaseUrl) }, 'waiting for the database')
+  const timer = setTimeout(logWaiting, SILENCE)
+  const onPending = (migrations: string[], isNew: boolean) => {
+    clearTimeout(timer)
+    logger.info(
+      { migrations },
+      isNew ? 'creating the tables' : 'migrating the database; with many plants, this takes minutes',
+    )
     begin()
   }
-  const { applied } = await migrateDatabase(databaseUrl, undefined, { onPending })
+  const { applied } = await migrateDatabase(databaseUrl, undefined, { onPending }).finally(() => clearTimeout(timer))
   if (applied.length === 0) return
   const seconds = Math.round(performance.now() - startedAt) / 1_000
   logger.info({ migrations: applied, seconds }, 'database migrated')

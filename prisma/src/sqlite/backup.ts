@@ -1,7 +1,7 @@
-import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
-import { StorageError } from '../database.ts'
+import { type OnProgress, StorageError } from '../database.ts'
 import { retry } from '../patience.ts'
 import { belongsTo } from './address.ts'
 import { translate } from './errors.ts'
@@ -9,11 +9,13 @@ import { startThread } from './writer.ts'
 
 /** How long a copy waits for another process's lock, in milliseconds. */
 const COPY_PATIENCE = 5_000
+/** How often the bytes of a copy are counted, in milliseconds. */
+const PROGRESS_INTERVAL = 100
 /** What is appended to the name of a copy until it is complete. */
 const DRAFT_SUFFIX = '.incomplete'
 
 /** Copies a SQLite file, in a thread of its own. */
-export async function backup(file: string, copy: string): Promise<void> {
+export async function backup(file: string, copy: string, onProgress?: OnProgress): Promise<void> {
   const folder = path.dirname(copy)
   // The disk of the folder may not be mounted: creating the folder would put the copy on the wrong disk.
   if (!existsSync(folder)) throw new StorageError(`${folder} does not exist: create this folder, or mount its disk`)
@@ -29,7 +31,7 @@ export async function backup(file: string, copy: string): Promise<void> {
   // may be killed before the second one.
   process.prependListener('exit', removeDraft).on('exit', removeDraft)
   try {
-    await writeCopy(file, draft, copy)
+    await writeCopy(file, draft, copy, onProgress)
     name(draft, copy)
     await syncFolder(copy)
   } catch (error) {
@@ -79,12 +81,15 @@ async function syncFolder(copy: string): Promise<void> {
 }
 
 /** Writes and checks a copy. */
-async function writeCopy(file: string, draft: string, copy: string): Promise<void> {
+async function writeCopy(file: string, draft: string, copy: string, onProgress?: OnProgress): Promise<void> {
   const thread = startThread(file)
+  const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
+  const timer = onProgress && setInterval(() => onProgress(sizeOf(draft), sizeOf(file)), PROGRESS_INTERVAL)
   try {
     await retry(() => thread.run('copyFile', file, draft, copy), { patience: COPY_PATIENCE })
     await thread.run('checkCopy', draft)
   } finally {
+    clearInterval(timer)
     await thread.stop()
   }
 }

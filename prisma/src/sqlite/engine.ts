@@ -36,7 +36,7 @@ export function createEngine(url: string): Engine {
     loadClient: async () => (await import('../generated/sqlite/client.ts')).PrismaClient,
     open: async (options) => open(existingFile(url), options),
     create: async () => createFile(file),
-    backup: async (copy) => backup(existingFile(url), copy),
+    backup: async (copy, onProgress) => backup(existingFile(url), copy, onProgress),
     beginReading: async () => beginReading(existingFile(url)),
     beginWriting: async () => begin(existingFile(url), 'BEGIN IMMEDIATE'),
   }

@@ -7,6 +7,7 @@ import { type Environment, readSettings } from '../settings.ts'
 import { createLog, type LogStream } from '../telemetry/log.ts'
 import type { Context } from './console.ts'
 import { backup, type CopyOptions, copy, type MigrateOptions, migrate } from './database-commands.ts'
+import { createProgress } from './progress.ts'
 import { checkReadiness } from './ready.ts'
 import { createToken, listTokens, revokeToken } from './token.ts'
 
@@ -65,11 +66,17 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
   ): Promise<void> {
     const settings = readSettings(variables)
     const { logger, flush } = await createLog(settings.logLevel, log)
-    const print = (text: string) => writeLine(stdout, text)
+    const { step: progress, end } = createProgress(stderr)
+    if (log !== stderr) end()
+    const print = (text: string) => {
+      end()
+      return writeLine(stdout, text)
+    }
     let isLogged = false
     try {
-      await run({ settings, logger, print, isTerminal: stdout.isTTY === true })
+      await run({ settings, logger, print, progress, isTerminal: stdout.isTTY === true })
     } finally {
+      end()
       isLogged = await flush()
     }
     // Where it does not report what it did, such as creating a token, its caller finds out from the exit code.

@@ -13,6 +13,8 @@ export interface Context {
   logger: Logger
   /** Prints the result of the command to standard output. */
   print(text: string): Promise<void>
+  /** Shows on standard error what the command does now, and how far that is, once it takes long. */
+  progress(text: string): void
   /** Whether standard output is a terminal. */
   isTerminal: boolean
 }

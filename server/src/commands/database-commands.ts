@@ -25,26 +25,32 @@ export interface MigrateOptions {
 }
 
 /** Migrates the database and prints what was applied, or only checks that nothing would be. */
-export async function migrate({ settings, print }: Context, { check }: MigrateOptions): Promise<void> {
+export async function migrate({ settings, print, progress }: Context, { check }: MigrateOptions): Promise<void> {
   if (check) await checkMigrated(settings.databaseUrl)
-  const { applied } = check ? { applied: [] } : await migrateDatabase(settings.databaseUrl)
+  const onMigration = (name: string, done: number, total: number) =>
+    progress(`Applying the migration ${name}, ${done + 1} of ${total}`)
+  const { applied } = check ? { applied: [] } : await migrateDatabase(settings.databaseUrl, undefined, { onMigration })
   await print(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`)
 }
 
 /** Copies the database to a file, relative to the current folder. */
-export async function backup({ settings, print }: Context, file: string): Promise<void> {
+export async function backup({ settings, print, progress }: Context, file: string): Promise<void> {
   const target = path.resolve(file)
-  await backupDatabase(settings.databaseUrl, target)
+  await backupDatabase(settings.databaseUrl, target, (done, total) =>
+    progress(`Copying the database: ${count(done, 'byte')} of at most ${count(total, 'byte')}`),
+  )
   await print(`The database is copied to ${target}.`)
 }
 
 /** Copies a database to another one and prints the result. */
-export async function copy({ settings, print }: Context, { from, to }: CopyOptions): Promise<void> {
+export async function copy({ settings, print, progress }: Context, { from, to }: CopyOptions): Promise<void> {
   if (from === undefined && to === undefined) {
     throw new OperatorError('name the source with --from or the target with --to; the other one is DATABASE_URL')
   }
   const addresses = [readAddress(from, '--from', settings), readAddress(to, '--to', settings)] as const
-  const { source, target, plants, tokens } = await copyDatabase(...addresses)
+  const { source, target, plants, tokens } = await copyDatabase(...addresses, (done, total) =>
+    progress(`Copying: ${done.toLocaleString('en-US')} of ${count(total, 'plant')}`),
+  )
   const name = target.charAt(0).toUpperCase() + target.slice(1)
   await print(`${name} is now a copy of ${source}: ${count(plants, 'plant')} and ${count(tokens, 'token')}.`)
 }

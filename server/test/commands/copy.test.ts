@@ -26,8 +26,8 @@ test('a service moves from SQLite to PostgreSQL: same tokens, lists, bytes and c
   await original.close()
 
   // DATABASE_URL is the side that is left out.
-  const { exitCode, stdout, stderr } = await runInProcess(['copy', '--to', target], { DATABASE_URL: source })
-  expect([exitCode, stderr]).toEqual([0, ''])
+  const { exitCode, stdout } = await runInProcess(['copy', '--to', target], { DATABASE_URL: source })
+  expect(exitCode).toBe(0)
   expect(stdout).toMatch(/^The database "copy\d+" at 127.0.0.1:\d+ is now a copy of \/\S+: 2 plants and 1 token\b/)
   const moved = await startTestServer({ databaseUrl: target })
   expect(await (await moved.call('/plants', { token })).text()).toBe(list)

@@ -1,0 +1,39 @@
+import type { LogStream } from '../telemetry/log.ts'
+
+/** How often a terminal shows how far a step is, and how often another output has a line, in milliseconds. */
+const TERMINAL_INTERVAL = 200
+const LINE_INTERVAL = 10_000
+/** Goes back to the begin of the line and clears it. */
+const CLEAR = '\r\u001b[K'
+
+/** What a command is doing. */
+export interface Progress {
+  /** Notes what it does now, and how far that is. */
+  step(text: string): void
+  /** Stops showing it, and removes it from a terminal. */
+  end(): void
+}
+
+/** Shows what a command is doing, once that takes long: on a terminal in one line that changes, elsewhere in a line every ten seconds. */
+export function createProgress(stream: LogStream): Progress {
+  // What has no end to measure is for people who wait.
+  let current = stream.isTTY ? 'Waiting for the database' : ''
+  let isShown = false
+  const interval = stream.isTTY ? TERMINAL_INTERVAL : LINE_INTERVAL
+  const timer = setInterval(() => {
+    // A terminal that does not read gets no more.
+    if (current === '' || stream.writableLength > 0) return
+    isShown = true
+    stream.write(stream.isTTY ? CLEAR + current : `${current}\n`)
+  }, interval).unref()
+  return {
+    step(text) {
+      current = text
+    },
+    end() {
+      clearInterval(timer)
+      if (isShown && stream.isTTY) stream.write(CLEAR)
+      isShown = false
+    },
+  }
+}
