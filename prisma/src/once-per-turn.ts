@@ -13,12 +13,15 @@ export function oncePerTurn<Result>(
   let results = new Map<string, Promise<Result>>()
   let all: Promise<readonly (Result | Promise<Result>)[]> | undefined
 
-  async function runAfterTurn(): ReturnType<typeof run> {
+  async function runAfterTurn(): Promise<readonly (Result | Promise<Result>)[]> {
     await nextTurn()
     const keys = [...results.keys()]
     results = new Map()
     all = undefined
-    return run(keys)
+    const list = await run(keys)
+    // One that is missing would give every key after it the result of another.
+    if (list.length !== keys.length) throw new Error(`${list.length} results for ${keys.length} keys`)
+    return list
   }
 
   return (key) => {

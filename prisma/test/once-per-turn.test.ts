@@ -24,3 +24,11 @@ test('a read that fails alone fails only those who asked for it', async () => {
   const [bad, good] = await Promise.allSettled(['bad', 'good'].map(read))
   expect([bad?.status, good]).toEqual(['rejected', { status: 'fulfilled', value: 'of good' }])
 })
+
+test('a result too few fails every key, rather than give one the result of another', async () => {
+  const read = oncePerTurn(async (keys) => keys.slice(1))
+  const outcomes = await Promise.allSettled(['a', 'b'].map(read))
+  expect(outcomes.map((outcome) => outcome.status === 'rejected' && String(outcome.reason))).toEqual(
+    Array(2).fill('Error: 1 results for 2 keys'),
+  )
+})

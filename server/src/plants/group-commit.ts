@@ -76,6 +76,8 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
   async function commitBatch(batch: Waiter<Item, Result>[], begin: number): Promise<void> {
     try {
       const results = await options.commit(batch.map(({ item }) => item))
+      // One that is missing would give every item after it the result of another.
+      if (results.length !== batch.length) throw new Error(`${results.length} results for ${batch.length} items`)
       batchCommitted.publish(batch.length)
       batch.forEach(({ resolve }, index) => {
         resolve(results[index] as Result)

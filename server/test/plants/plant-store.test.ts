@@ -29,6 +29,14 @@ test('a plant that is deleted before it can be compared is stored again, three t
   expect(await create()).toEqual([{ status: 'rejected', reason }, stored])
 })
 
+test('a result too few fails the batch, rather than give a plant the result of another', async () => {
+  const store = createStore({ insert: async () => 0, compare: async (rows) => rows.slice(1).map(() => true) })
+  const outcomes = await Promise.allSettled([1, 2].map((id) => store.createPlant(plant(id), 'alice')))
+  expect(outcomes.map((outcome) => outcome.status === 'rejected' && String(outcome.reason))).toEqual(
+    Array(2).fill('Error: 1 results for 2 items'),
+  )
+})
+
 test.each(['"', '\\', '\u0001'])(
   'plants that are long as JSON, such as with %j, are committed in small batches',
   async (character) => {
