@@ -27,7 +27,7 @@ const long = [
   'server/test/docs/page.test.ts',
   // Failures of every kind; durability.test.ts stays as the one crash, and server/test/overload as the hostile clients.
   'server/test/commands/unready-database.test.ts',
-  'server/test/storage/{faulty-disk,moved-files,postgresql-*,storage-failures}.test.ts',
+  'server/test/storage/{faulty-disk,moved-files,postgresql-*,power-failures,storage-failures}.test.ts',
   'server/test/telemetry/slow-log-reader.test.ts',
 ]
 

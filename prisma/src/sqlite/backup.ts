@@ -33,7 +33,10 @@ export async function backup(file: string, copy: string, onProgress?: OnProgress
   try {
     await writeCopy(file, draft, copy, onProgress)
     name(draft, copy)
-    await syncFolder(copy)
+    await syncFolder(folder).catch((error) => {
+      rmSync(copy)
+      throw error
+    })
   } catch (error) {
     throw translate(error, copy)
   } finally {
@@ -68,15 +71,13 @@ function name(draft: string, copy: string): void {
   }
 }
 
-/** Makes the name of a copy survive a power failure, or removes the copy. Network disks and Windows cannot sync folders. */
-async function syncFolder(copy: string): Promise<void> {
+/** Makes the names in a folder survive a power failure. Network disks and Windows cannot sync folders. */
+export async function syncFolder(folder: string): Promise<void> {
   try {
-    const handle = await open(path.dirname(copy), 'r')
+    const handle = await open(folder, 'r')
     await handle.sync().finally(() => handle.close())
   } catch (error) {
-    if (!/^(EIO|ENOSPC|EDQUOT)$/.test((error as NodeJS.ErrnoException).code ?? '')) return
-    rmSync(copy)
-    throw error
+    if (/^(EIO|ENOSPC|EDQUOT)$/.test((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
 }
 

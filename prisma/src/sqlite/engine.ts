@@ -7,7 +7,7 @@ import type { Engine, OpenedDatabase, Transaction } from '../engine.ts'
 import { REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
 import { isRead, rejectTransaction, select, toQuery } from '../prisma-client.ts'
 import { DEFAULT_DATABASE_URL, databaseFile, existingFile } from './address.ts'
-import { backup } from './backup.ts'
+import { backup, syncFolder } from './backup.ts'
 import { connect } from './driver-adapter.ts'
 import { translate } from './errors.ts'
 import { connectGuarded } from './file-guard.ts'
@@ -35,7 +35,7 @@ export function createEngine(url: string): Engine {
     migrationsFolder: path.join(import.meta.dirname, '../../migrations'),
     loadClient: async () => (await import('../generated/sqlite/client.ts')).PrismaClient,
     open: async (options) => open(existingFile(url), options),
-    create: async () => createFile(file),
+    create: () => createFile(file),
     backup: async (copy, onProgress) => backup(existingFile(url), copy, onProgress),
     beginReading: async () => beginReading(existingFile(url)),
     beginWriting: async () => begin(existingFile(url), 'BEGIN IMMEDIATE'),
@@ -121,14 +121,16 @@ async function looksUnwritable(file: string): Promise<boolean> {
  *
  * @throws {StorageError} if its folder does not exist, or it cannot be written
  */
-function createFile(file: string): void {
+async function createFile(file: string): Promise<void> {
   const folder = path.dirname(file)
   // The disk of another folder may not be mounted: creating it would put the database on the wrong one.
   if (!existsSync(folder) && file !== databaseFile(DEFAULT_DATABASE_URL)) {
     throw new StorageError(`${folder} does not exist: create this folder, mount its disk, or check DATABASE_URL`)
   }
   try {
-    mkdirSync(folder, { recursive: true })
+    const created = mkdirSync(folder, { recursive: true })
+    // SQLite syncs the folder of the file, but not the one that this is in.
+    if (created !== undefined) await syncFolder(path.dirname(created))
     // SQLite opens a file that it may not write to, and fails only at the first write.
     if (existsSync(file)) accessSync(file, constants.R_OK | constants.W_OK)
     // Another process may be faster.

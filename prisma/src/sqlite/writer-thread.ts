@@ -50,7 +50,17 @@ const operations = {
   },
 
   queryRaw: (query: SqlQuery) => write((connection) => connection.queryRaw(query)),
-  executeRaw: (query: SqlQuery) => write((connection) => connection.executeRaw(query)),
+
+  /**
+   * Runs a statement that writes. Where it changes nothing, the database already has what it would write, which then counts as
+   * confirmed: a process that was killed may have written that without a sync.
+   */
+  async executeRaw(query: SqlQuery): Promise<number> {
+    const count = await write((connection) => connection.executeRaw(query))
+    if (count === 0) await write(sync)
+    return count
+  },
+
   executeScript: (script: string) => write((connection) => connection.executeScript(script)),
 
   /** Closes the database, and returns whether it did: SQLite would write to files of others. */
@@ -105,6 +115,12 @@ export interface Request {
 
 /** How the operation of a request has ended. */
 export type Outcome = { id: number; result: unknown } | { id: number; error: PlainError }
+
+/** Commits a page, unchanged: SQLite then syncs the log with all that was written before. */
+async function sync(connection: SqlDriverAdapter): Promise<void> {
+  const [header] = await select(connection, 'PRAGMA user_version')
+  await connection.executeScript(`PRAGMA user_version = ${header?.['user_version']}`)
+}
 
 /** SQLite ignores settings that it cannot have, such as WAL on some network file systems. */
 async function checkSettings(connection: SqlDriverAdapter, file: string): Promise<void> {
