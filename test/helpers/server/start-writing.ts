@@ -48,10 +48,10 @@ export function startWriting({ url, token, writers, firstId = 0 }: WritingOption
   }
 }
 
-/** Creates the plant of an id. */
-export async function createPlant(url: string, token: string, id: number): Promise<PlantResponse> {
+/** Creates the plant of an id, or another one with that id. */
+export async function createPlant(url: string, token: string, id: number, plant = id): Promise<PlantResponse> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  const body = JSON.stringify({ id, ...plantOf(id) })
+  const body = JSON.stringify({ id, ...plantOf(plant) })
   const response: PlantResponse = { id, status: undefined, retryAfter: null, body: '' }
   try {
     const received = await fetch(`${url}/plants`, { method: 'POST', headers, body })

@@ -1,86 +1,156 @@
+import { writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { type PlantResponse, plantOf, startWriting } from '../../../../test/helpers/server/start-writing.ts'
+import { createPlant, type PlantResponse, plantOf } from '../../../../test/helpers/server/start-writing.ts'
 import type { Target } from '../wire/wire.ts'
+import { findViolations, type Operation, toElle } from './history.ts'
 
+/** How many clients of each target create plants. */
 const WRITERS = 8
+const PAGE_SIZE = 50
+/** The time a client waits after a rejected request or a list, in milliseconds. */
+const PAUSE = 10
+
+/** A server, and a token of an account there. */
+export type LoadTarget = Target & { account?: string }
 
 /**
- * Starts clients that create plants of one account all the time, at one server or several on one database, and others that
- * list them: each list must have what was stored before its request, in the order of every other list.
+ * Starts clients that create plants all the time, and others that list them, whole and in pages. What they did and saw is recorded,
+ * and must be what a service that keeps its promises does ({@link findViolations}).
  */
-export function startLoad(...servers: [Target, ...Target[]]) {
-  const [server] = servers
-  const writings = servers.map(({ url }, index) =>
-    startWriting({ url, token: server.token, writers: WRITERS, firstId: index * 1_000_000 }),
-  )
-  const responses = () => writings.flatMap((writing) => writing.responses)
-  const stored = () => responses().filter(({ status }) => status === 200).length
-  const rejected = () => responses().filter(({ status }) => status !== 200)
-  const reading = { stopped: false, rejected: 0, longest: '' }
+export function startLoad(...targets: [LoadTarget, ...LoadTarget[]]) {
+  const history: Operation[] = []
+  const rejected = { plants: 0, lists: 0 }
+  let stored = 0
+  let stopped = false
+  let events = 0
+  let plants = 0
 
-  async function read(url: string): Promise<void> {
-    while (!reading.stopped) {
-      const before = stored()
-      const { body, ...response } = await list({ url, token: server.token })
-      if (response.status !== 200) {
-        reading.rejected++
-        expectUnavailable({ ...response, body })
-      } else if (body !== '') {
-        expect(JSON.parse(body).length).toBeGreaterThanOrEqual(before)
-        expectPrefix(body)
-      }
-      await sleep(5)
+  /** Records what a client does: `run` returns its outcome, and the plants that it sent or was shown. */
+  async function record(
+    { account = 'alice' }: LoadTarget,
+    { kind, process }: Pick<Operation, 'kind' | 'process'>,
+    run: () => Promise<Pick<Operation, 'outcome' | 'plants'>>,
+  ): Promise<Operation['outcome']> {
+    const begin = ++events
+    const { outcome, plants } = await run()
+    history.push({ kind, process, account, begin, end: ++events, outcome, plants })
+    return outcome
+  }
+
+  /** Creates plants; every tenth has the id of one that is stored, so that it is rejected. */
+  async function write(target: LoadTarget, process: number): Promise<void> {
+    let taken: number | undefined
+    while (!stopped) {
+      const plant = plants++
+      const isTaken = taken !== undefined && plant % 10 === 0
+      const outcome = await record(target, { kind: 'create', process }, async () => {
+        const response = await createPlant(target.url, target.token, isTaken ? (taken as number) : plant, plant)
+        return { outcome: judge(response, isTaken), plants: [plant] }
+      })
+      if (outcome === 'confirmed') taken = plant
+      if (outcome === 'unknown') await sleep(PAUSE)
     }
   }
 
-  /** Expects that a list goes on as the longest one so far, or is the beginning of it. */
-  function expectPrefix(body: string): void {
-    const open = body.slice(0, -1)
-    const [longer, shorter] = open.length > reading.longest.length ? [open, reading.longest] : [reading.longest, open]
-    expect(longer.startsWith(shorter)).toBe(true)
-    reading.longest = longer
+  function judge(response: PlantResponse, isTaken: boolean): Operation['outcome'] {
+    if (response.status === undefined) return 'unknown'
+    if (isTaken && response.status === 400) return 'rejected'
+    if (!isTaken && response.status === 200) {
+      stored++
+      return 'confirmed'
+    }
+    rejected.plants++
+    expectUnavailable(response)
+    return 'unknown'
   }
 
-  const readers = Promise.all([server, ...servers].map(({ url }) => read(url)))
+  async function read(target: LoadTarget, process: number, query: string): Promise<void> {
+    while (!stopped) {
+      await record(target, { kind: 'list', process }, () => list(target, query))
+      await sleep(PAUSE)
+    }
+  }
+
+  /** Lists plants, to the last page; `unknown` if a page was rejected or cut. */
+  async function list(target: LoadTarget, query: string): Promise<Pick<Operation, 'outcome' | 'plants'>> {
+    const listed: (number | undefined)[] = []
+    for (let next: URL | undefined = new URL(`/plants${query}`, target.url); next; ) {
+      const { status, body, link, ...response } = await get(next, target.token)
+      if (status !== undefined && status !== 200) {
+        rejected.lists++
+        expectUnavailable({ status, body, ...response })
+      }
+      if (status !== 200 || body === '') return { outcome: 'unknown', plants: [] }
+      listed.push(...(JSON.parse(body) as object[]).map(numberOf))
+      const [, following] = /<([^>]+)>/.exec(link ?? '') ?? []
+      next = following === undefined ? undefined : new URL(following, next)
+    }
+    return { outcome: 'confirmed', plants: listed }
+  }
+
+  const clients = targets.map((target, index) => {
+    const processOf = (client: number) => index * 100 + client
+    return Promise.all([
+      ...Array.from({ length: WRITERS }, (_, client) => write(target, processOf(client))),
+      read(target, processOf(WRITERS), ''),
+      read(target, processOf(WRITERS + 1), `?limit=${PAGE_SIZE}`),
+    ])
+  })
+  // A failure is that of `during`, which waits for all of them.
+  for (const running of clients) running.catch(() => {})
   return {
     /** Returns how many plants are stored. */
-    stored,
+    stored: () => stored,
     /** Waits until many more plants are stored than now. */
     async progress(): Promise<void> {
-      const before = stored()
-      await expect.poll(stored).toBeGreaterThan(before + 100)
+      const before = stored
+      await expect.poll(() => stored).toBeGreaterThan(before + 100)
     },
     /** Waits until many more plants are rejected than now. */
     async rejection(): Promise<void> {
-      const before = rejected().length
-      await expect.poll(() => rejected().length).toBeGreaterThan(before + servers.length * WRITERS)
+      const before = rejected.plants
+      await expect.poll(() => rejected.plants).toBeGreaterThan(before + targets.length * WRITERS)
     },
-    /** Returns how many plants, and how many lists, got another status than 200. */
-    rejected: () => ({ plants: rejected().length, lists: reading.rejected }),
-    /**
-     * Does something while they write and read, stops them, and expects that every plant with a 200 is listed once, that
-     * nothing is listed that was not sent, and that each other response was a 503.
-     */
+    /** Returns how many plants, and how many lists, got a 503. */
+    rejected: () => ({ ...rejected }),
+    /** Does something while they write and read, stops them, lists everything once more, and expects a history without a violation. */
     async during(action: () => Promise<unknown>): Promise<void> {
       try {
         await action()
       } finally {
-        reading.stopped = true
-        await Promise.all([...writings.map((writing) => writing.stop()), readers])
+        stopped = true
+        await Promise.all(clients)
       }
-      rejected().forEach(expectUnavailable)
-      await expectListed(server, responses())
-      for (const { url } of servers) expectPrefix((await list({ url, token: server.token })).body)
+      for (const target of targets) await record(target, { kind: 'list', process: -1 }, () => list(target, ''))
+      expectPossible(history)
     },
   }
 }
 
-/** Lists all plants. The body is empty if the connection broke in the middle of it. */
-async function list({ url, token }: Target): Promise<Omit<PlantResponse, 'id'>> {
-  const response = await fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } })
-  const body = await response.text().catch(() => '')
-  return { status: response.status, retryAfter: response.headers.get('retry-after'), body }
+/** Expects that a history has no violation; one that has is kept in a file. */
+function expectPossible(history: readonly Operation[]): void {
+  const violations = findViolations(history)
+  if (violations.length === 0) return
+  const file = path.join(tmpdir(), `plant-store-history-${process.pid}-${Date.now()}.jsonl`)
+  writeFileSync(file, toElle(history))
+  expect.fail(`${violations.length} violations in ${file}:\n${violations.slice(0, 10).join('\n')}`)
+}
+
+/** Returns the number of a plant; undefined if nobody sends it. */
+function numberOf(plant: object): number | undefined {
+  const number = Number(/^plant (\d+) /.exec((plant as { name: string }).name)?.[1])
+  return JSON.stringify(plant) === JSON.stringify(plantOf(number)) ? number : undefined
+}
+
+/** Sends a GET. Without a response, the status is undefined; the body is empty if the connection broke in the middle of it. */
+async function get(url: URL, token: string) {
+  const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } }).catch(() => undefined)
+  const body = (await response?.text().catch(() => '')) ?? ''
+  const header = (name: string) => response?.headers.get(name) ?? null
+  return { status: response?.status, retryAfter: header('retry-after'), link: header('link'), body }
 }
 
 /** Expects that every plant with a 200 is listed once, and that nothing is listed that was not sent. Returns the ids. */
@@ -89,7 +159,7 @@ export async function expectListed(
   responses: readonly PlantResponse[],
 ): Promise<(number | undefined)[]> {
   const sent = new Map(responses.map(({ id }) => [JSON.stringify(plantOf(id)), id]))
-  const { body } = await list(server)
+  const { body } = await get(new URL('/plants', server.url), server.token)
   const ids = (JSON.parse(body) as object[]).map((plant) => sent.get(JSON.stringify(plant)))
   const present = new Set(ids)
   expect(present.has(undefined)).toBe(false)

@@ -1,0 +1,123 @@
+/** Everything that clients did and saw, while servers and databases are killed, is what a service that keeps its promises does. */
+import { expect, onTestFinished, test } from 'vitest'
+import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { freePort } from '../../../test/helpers/free-port.ts'
+import { isLong } from '../../../test/helpers/long-tests.ts'
+import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { findViolations, type Operation, toElle } from '../helpers/storage/history.ts'
+import { startLoad } from '../helpers/storage/load.ts'
+import { readDatabase } from '../helpers/storage/read-database.ts'
+
+const ACCOUNTS = ['alice', 'bob']
+const KILLS = isLong ? 10 : 2
+
+/** Starts a server of its own process on a port that stays the same, and what kills it and starts it again. */
+async function startKillable(databaseUrl: string) {
+  const settings = { DATABASE_URL: databaseUrl, PORT: String(await freePort()) }
+  let server = await startServerProcess(settings)
+  return {
+    url: server.url,
+    async restart() {
+      await server.end('SIGKILL')
+      server = await startServerProcess(settings)
+    },
+    end: () => server.end(),
+  }
+}
+
+/** Creates a token of each account. */
+async function createTokens(databaseUrl: string): Promise<{ account: string; token: string }[]> {
+  await using server = await startTestServer({ databaseUrl })
+  return Promise.all(
+    ACCOUNTS.map(async (account) => ({ account, token: (await server.createToken({ account })).token })),
+  )
+}
+
+/** Kills each of some servers, and what they share, again and again under clients of every account. */
+async function killUnderLoad(databaseUrl: string, count: number, killDatabase = async () => {}): Promise<void> {
+  const tokens = await createTokens(databaseUrl)
+  const servers = await Promise.all(Array.from({ length: count }, () => startKillable(databaseUrl)))
+  const targets = servers.flatMap(({ url }) => tokens.map((token) => ({ url, ...token })))
+  const load = startLoad(...(targets as [(typeof targets)[0]]))
+  await load.during(async () => {
+    for (let kill = 0; kill < KILLS; kill++) {
+      await load.progress()
+      await servers[kill % count]?.restart()
+      if (kill % 3 === 1) await killDatabase()
+    }
+    await load.progress()
+  })
+  for (const server of servers) expect(await server.end()).toBe(0)
+}
+
+test(`two servers of one file, killed ${KILLS} times under load`, async () => {
+  const { file, url } = temporaryDatabase()
+  await killUnderLoad(url, 2)
+  expect(readDatabase(file).integrity).toBe('ok')
+})
+
+test.runIf(isLong)(
+  `three servers of one PostgreSQL, killed ${KILLS} times under load, as the database is`,
+  async () => {
+    const postgresql = await startPostgresql()
+    onTestFinished(() => postgresql.remove())
+    await postgresql.create('plants')
+    await killUnderLoad(postgresql.url('plants'), 3, async () => {
+      await postgresql.stop('SIGKILL')
+      await postgresql.start()
+    })
+  },
+)
+
+// That it can fail: a history that is right, and what makes it impossible.
+
+const operation = (kind: Operation['kind'], [begin, end]: [number, number], ...plants: number[]): Operation => ({
+  kind,
+  account: 'alice',
+  process: 0,
+  begin,
+  end,
+  outcome: 'confirmed',
+  plants,
+})
+const lost = operation('create', [13, 14], 4)
+const right: readonly Operation[] = [
+  operation('create', [1, 2], 1),
+  operation('list', [3, 6], 1, 2),
+  operation('create', [4, 5], 2),
+  operation('create', [7, 10], 3),
+  operation('list', [8, 9], 1, 2, 3),
+  operation('list', [11, 12], 1, 2, 3),
+  { ...lost, outcome: 'unknown' },
+  { ...operation('create', [15, 16], 5), outcome: 'rejected' },
+  operation('list', [17, 18], 1, 2, 3),
+]
+
+test('a history without a violation has none, and is written for Elle', () => {
+  expect(findViolations(right)).toEqual([])
+  expect(toElle(right.slice(0, 2))).toBe(
+    `{"type":"invoke","f":"txn","process":0,"time":1,"value":[["append","alice",1]]}
+{"type":"ok","f":"txn","process":0,"time":2,"value":[["append","alice",1]]}
+{"type":"invoke","f":"txn","process":0,"time":3,"value":[["r","alice",null]]}
+{"type":"ok","f":"txn","process":0,"time":6,"value":[["r","alice",[1,2]]]}
+`,
+  )
+})
+
+test.each([
+  ['is not the beginning of the last list', 1, { plants: [2, 1] }],
+  ['lacks 2, which was confirmed before', 5, { plants: [1] }],
+  ['has 3, which was sent after it', 1, { plants: [1, 2, 3] }],
+  ['is shorter than that of 0 before it', 5, { plants: [1, 2] }],
+  ['5 was rejected, and is listed', 8, { plants: [1, 2, 3, 5] }],
+  ['3 was confirmed, and is not listed', 8, { plants: [1, 2] }],
+  ['4 was confirmed, and is not listed', 6, { outcome: 'confirmed' }],
+  ['9 is listed, and was never sent', 8, { plants: [1, 2, 3, 9] }],
+  ['a plant is listed twice', 8, { plants: [1, 2, 3, 3] }],
+  ['2 is listed after one that was sent later', 8, { plants: [1, 3, 2] }],
+] as const)('a history that was tampered with is found: %s', (sentence, index, change) => {
+  const tampered = right.with(index, { ...(right[index] as Operation), ...change })
+  expect(findViolations(tampered).join('\n')).toContain(sentence)
+})
