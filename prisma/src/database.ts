@@ -10,6 +10,8 @@ export interface Database {
   secret(name: string): Promise<Buffer>
   /** Explains in a sentence why requests would fail now; undefined: they would not. Takes up to three seconds. */
   whyUnavailable(): Promise<string | undefined>
+  /** Returns the size of SQLite's write-ahead log, in bytes; 0 for PostgreSQL. */
+  logBytes(): Promise<number>
   /** Closes the database. Call it once, after the last query. */
   close(): Promise<void>
 }

@@ -21,6 +21,8 @@ export interface Engine {
   create(): Promise<void>
   /** Copies the database to a new file; absent where the engine's own tools do that. */
   backup?: (copy: string, onProgress?: OnProgress) => Promise<void>
+  /** Returns the size of SQLite's log, in bytes; absent where the engine's own tools show it. */
+  logBytes?: () => Promise<number>
   /** Opens a connection of its own to read, which sees what was acknowledged. */
   beginReading(): Promise<Transaction>
   /** Opens a connection of its own, with a transaction that keeps other migrations out. */

@@ -77,6 +77,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
       secret: (secret) => readSecret(prisma, secret),
 
       whyUnavailable: createReadiness(prove, engine.database),
+      logBytes: engine.logBytes ?? (async () => 0),
       close,
     }
   } catch (error) {

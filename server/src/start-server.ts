@@ -99,6 +99,7 @@ export async function startServer(
       metrics = createMetrics({
         engine: database.engine,
         isReady,
+        logBytes: database.logBytes,
         openConnections: http.connections.count,
         requestsInFlight: requestsInFlight.count,
       })

@@ -1,5 +1,5 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
-import { access, statfs } from 'node:fs/promises'
+import { access, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { type OpenOptions, StorageError } from '../database.ts'
@@ -37,6 +37,11 @@ export function createEngine(url: string): Engine {
     open: async (options) => open(existingFile(url), options),
     create: () => createFile(file),
     backup: async (copy, onProgress) => backup(existingFile(url), copy, onProgress),
+    logBytes: () =>
+      stat(`${file}-wal`).then(
+        ({ size }) => size,
+        () => 0,
+      ),
     beginReading: async () => beginReading(existingFile(url)),
     beginWriting: async () => begin(existingFile(url), 'BEGIN IMMEDIATE'),
   }
