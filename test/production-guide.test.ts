@@ -78,7 +78,6 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     )
     token = (await run('Install', 2)).trim()
     expect(token).toMatch(/^pst_\w+$/)
-    await machine.run('rm -f /etc/nginx/sites-enabled/default')
     await run('Behind nginx')
     await create(1)
     expect(await plants()).toEqual(['plant 1'])
@@ -124,6 +123,24 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     await machine.run('systemctl start plant-store')
   })
 
+  test('with TLS, nginx responds on port 443, and on port 80 only to what renews the certificate', async () => {
+    await machine.run(`openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=plants.example.com \\
+      -keyout /etc/nginx/plant-store.key -out /etc/nginx/plant-store.pem
+      mkdir -p /var/www/html/.well-known/acme-challenge && echo proof >/var/www/html/.well-known/acme-challenge/1`)
+    await run('Behind nginx', 1)
+    const headers = `--retry 60 --retry-all-errors -H 'Authorization: Bearer ${token}'`
+    const list = await machine.run(`curl -ksSfi ${headers} https://127.0.0.1/plants`)
+    expect(list).toMatch(/^strict-transport-security: max-age=31536000\r$[\s\S]*plant 1/im)
+    await expect(machine.run(`curl -sS -H 'Authorization: Bearer ${token}' http://127.0.0.1/plants`)).rejects.toThrow(
+      'Empty reply',
+    )
+    expect(await machine.run('curl -sSf http://127.0.0.1/.well-known/acme-challenge/1')).toBe('proof\n')
+    // The other tests and the other guide use port 80.
+    await machine.run('rm /etc/nginx/conf.d/plant-store-tls.conf')
+    await machine.run(block('Behind nginx', 0))
+    await expect.poll(() => plants().catch(String)).toEqual(['plant 1'])
+  })
+
   test('a process that is killed is started again', async () => {
     const first = await show('MainPID')
     await machine.run('systemctl kill --signal=SIGKILL plant-store')
@@ -167,8 +184,9 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
 
   test('an upgrade changes the version, and can be undone', async () => {
     const before = await plants()
+    expect(await run('Upgrade', 0)).toMatch(/up to date/)
     for (const [step, version] of ['next', '1.0.0'].entries()) {
-      await run('Upgrade', step)
+      await run('Upgrade', step + 1)
       expect(await machine.run('plant-store --version')).toBe(`${version}\n`)
       expect(await plants()).toEqual(before)
       // Root has run the backup.
@@ -180,15 +198,22 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     const file = (await machine.run('ls /var/backups/plant-store/plants-20*.db')).trim()
     // Twice: what the first restore has put away must survive the second.
     for (const id of [2, 3]) {
-      // The name of the folder has seconds.
-      await machine.run('sleep 1')
-      await run('Restore', 0, (text) => text.replace(/\S+2026-11-21\S+\.db/, file))
+      const revoked = (await machine.run('plant-store token create --account leaked --json')).trim()
+      const tokenId: string = JSON.parse(revoked).id
+      await machine.run(`plant-store backup ${file}.${id}.db; plant-store token revoke ${tokenId}`)
+      await run('Restore', 0)
+      /** Restores a backup. The name of the folder has seconds. */
+      const restore = (backup: string) =>
+        run('Restore', 1, (text) => `sleep 1\n${text.replace(/\S+2026-11-21\S+\.db/, backup)}`)
+      await restore(`${file}.${id}.db`)
+      expect(await run('Restore', 2)).toMatch(new RegExp(`^${tokenId} .*leaked.*\n$`))
+      await restore(file)
       expect(await plants()).toEqual(['plant 1'])
       await create(id)
       expect(await plants()).toEqual(['plant 1', `plant ${id}`])
     }
     const kept = await machine.run('ls -d /var/lib/plant-store/before*/plants.db')
-    expect(kept.trim().split('\n')).toHaveLength(2)
+    expect(kept.trim().split('\n')).toHaveLength(4)
   })
 
   test('the kernel takes the limit of what it buffers', async () => {
@@ -202,7 +227,11 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     const [next = '', ...list] = (await run('Rotate a token', 0)).split('\n')
     expect(list.join('\n')).toContain('shop, 2027')
     const before = await plants()
-    await run('Rotate a token', 1, (text) => text.replace('5f2a9c01b7de', old.id))
+    const rotate = (index: number) => run('Rotate a token', index, (text) => text.replace('5f2a9c01b7de', old.id))
+    const used = new RegExp(`"GET /plants" 200 [\\d.]+ [\\d.]+ [0-9a-f]{32} ${old.id}$`, 'm')
+    expect(await rotate(1)).toMatch(used)
+    expect(await curl('-D - -o /dev/null')).not.toMatch(/token-id/i)
+    await rotate(2)
     await expect.poll(() => plants().catch(String)).toContain('401')
     token = next
     expect(await plants()).toEqual(before)
@@ -210,7 +239,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
 
   test('the commands that look for what is wrong run', async () => {
     const looks = /`((?:curl|df|grep|journalctl|plant-store|systemctl s(?:how|tatus)) [^`\n]+)`/g
-    const pages = guide + readGuide('monitoring/README.md')
+    const pages = guide + readGuide('monitoring/README.md') + readGuide('monitoring/alerts.yml')
     const commands = new Set([...pages.matchAll(looks)].map(([, command = '']) => command))
     expect(commands.size).toBeGreaterThan(10)
     for (const command of commands) expect(await machine.run(command), command).not.toBe('')
@@ -257,14 +286,15 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
       await runAsPostgres('Connections')
       await runHere('Create the database', 2)
       await runHere('Move from SQLite')
+      await runHere('Move from SQLite', 1)
+      expect(await machine.run('ls -A /var/lib/plant-store')).not.toContain('.pgpass')
     })
 
     test('a server with the drop-ins starts, and serves what was moved behind the balancer', async () => {
       const settings = codeBlock(servers, 'Install the servers', 0, 'ini')
         .replace('PASSWORD', 'served')
         .replace(/\?\S+/, '')
-      await machine.run(`systemctl disable --now plant-store-backup.timer
-        cd /opt/plant-store/current/production/several-machines
+      await machine.run(`cd /opt/plant-store/current/production/several-machines
         install -d /etc/systemd/system/plant-store.service.d
         install -m 644 server.conf /etc/systemd/system/plant-store.service.d/several-machines.conf
         sed -i -E '/^(DATABASE_URL|TRUST_PROXY)=/d' /etc/plant-store/plant-store.env
@@ -283,9 +313,10 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
 
     test('a server is updated after the database', async () => {
       await machine.run('tar --extract --directory=/root --file=/root/plant-store-1.1.0.tar.gz')
+      expect(await runHere('Update', 0)).toMatch(/up to date/)
       // From the folder of the new release.
       await machine.run(`cd /root\n${codeBlock(servers, 'Create the database', 2).replaceAll(NAME, NEXT)}`)
-      await runHere('Update', 0)
+      await runHere('Update', 1)
       expect(await machine.run('plant-store --version')).toBe('next\n')
       expect(await plants()).toEqual([...stored, 'plant 4'])
     })

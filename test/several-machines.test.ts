@@ -138,6 +138,7 @@ async function startNginx(url: string, [first, second]: readonly number[]) {
   const folder = temporaryFolder()
   const http = readGuide('several-machines/nginx.conf')
     .replace('listen 80;', `listen ${new URL(url).host};`)
+    .replace('/var/log/nginx', folder)
     .replace('10.0.0.11:3000', `127.0.0.1:${first}`)
     .replace('10.0.0.12:3000', `127.0.0.1:${second}`)
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(

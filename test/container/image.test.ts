@@ -125,6 +125,7 @@ describe.runIf(missing.length === 0)('the image', () => {
     // Killed after ten seconds, it would be 137.
     expect(await inspect('{{.State.ExitCode}}', 'plant-store')).toBe('0')
     await runBlock('Upgrade', 0)
+    await runBlock('Upgrade', 1)
     await runBlock('Run', 0)
     await waitUntilReady()
     expect(await create(3)).toEqual(['plant 1', 'plant 3'])

@@ -33,7 +33,9 @@ interface Container extends Record<(typeof PROBES)[number], { httpGet: { path: s
   env: { name: string; value?: string }[]
 }
 
-const [, deployment] = parseAllDocuments(readGuide('kubernetes.yaml')).map((document) => document.toJS())
+const kubernetes = readGuide('kubernetes.yaml')
+const documents = parseAllDocuments(kubernetes).map((document) => document.toJS())
+const [job, deployment] = documents
 const { containers, terminationGracePeriodSeconds } = deployment.spec.template.spec
 const container: Container = containers[0]
 const pod = Object.fromEntries(container.env.map(({ name, value }) => [name, value ?? '']))
@@ -54,6 +56,34 @@ test.each([
   expect(names).toContain('DATABASE_URL')
   const others = ['SQLITE_TMPDIR', 'PGPASSWORD', 'NODE_OPTIONS']
   expect(names.filter((name) => !known.includes(name) && !others.includes(name))).toEqual([])
+})
+
+test('the commands in kubernetes.yaml name what is in it, and no pod gets variables of services', () => {
+  const commands = [...kubernetes.matchAll(/^# {3}(kubectl (?:scale|wait|apply) .*)$/gm)].map(([, command]) => command)
+  expect(commands.map((command) => command?.split(' ')[1])).toEqual([
+    'scale',
+    'wait',
+    'apply',
+    'wait',
+    'apply',
+    'scale',
+  ])
+  const selected = { app: 'plant-store' }
+  expect([job.metadata, deployment.metadata]).toEqual([
+    { name: /job\/(\S+)/.exec(kubernetes)?.[1], labels: { app: /apply .*--selector=app=(\S+)/.exec(kubernetes)?.[1] } },
+    { name: /scale deployment\/(\S+) --replicas=0/.exec(kubernetes)?.[1] },
+  ])
+  expect(deployment.spec.template.metadata.labels).toEqual(selected)
+  expect(kubernetes).toContain('wait --for=delete pod --selector=app=plant-store ')
+  expect(kubernetes).toContain(`--replicas=${deployment.spec.replicas}\n`)
+  const budget = documents.find(({ kind }) => kind === 'PodDisruptionBudget')
+  expect(budget.spec).toEqual({ minAvailable: deployment.spec.replicas - 1, selector: { matchLabels: selected } })
+  for (const { spec } of [job.spec.template, deployment.spec.template]) {
+    expect(spec).toMatchObject({
+      enableServiceLinks: false,
+      volumes: [{ configMap: { name: 'plant-store-ca', optional: true } }],
+    })
+  }
 })
 
 const byDefault = numberIn('../../.env.example', /^(?:# )?SHUTDOWN_TIMEOUT=(\d+)s$/m)
@@ -83,7 +113,7 @@ test('the base of the image is the version of Node.js that the tests run on; it 
 test('nginx accepts the balancer of compose.yaml', async ({ skip }) => {
   if (!isInstalled('nginx')) skip('nginx is not installed.')
   const folder = temporaryFolder()
-  writeFileSync(`${folder}/nginx.conf`, readGuide('container/nginx.conf').replaceAll('/tmp/', `${folder}/`))
+  writeFileSync(`${folder}/nginx.conf`, readGuide('container/nginx.conf').replaceAll(/\/tmp\/|\/dev\//g, `${folder}/`))
   await shell(`nginx -t -q -c ${folder}/nginx.conf`)
 })
 
