@@ -5,6 +5,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { PoolConfig } from 'pg'
 import { parse } from 'pg-connection-string'
 import { StorageError } from '../database.ts'
+import { trimInvisible } from '../environment.ts'
 
 /** What a DATABASE_URL of PostgreSQL says. */
 export interface Address {
@@ -26,6 +27,12 @@ const URL_SHAPE = /^[a-z]+:\/\/[^/?#]*(?:\/([^@#?]*))?(?:\?[^@#]*)?$/i
 const NOT_A_URL =
   'is not a URL of one host: percent-encode special characters, such as # as %23, / as %2F and @ as %40, and name the one host that leads to the primary'
 const PARAMETERS = 'docs/production/several-machines/README.md'
+/**
+ * Variables of libpq that say whom to trust, or which server is meant: they count where the URL lacks the parameter, PGSSLMODE
+ * for `sslmode`, or are rejected as it would be. Others only tune. `PGSSL` is no variable of libpq, but was meant as one.
+ */
+const VARIABLE =
+  /^PG(CHANNELBINDING|GSSENCMODE|HOSTADDR|REQUIRE\w*|SERVICE(FILE)?|SSL(?!COMPRESSION|SNI)\w*|TARGETSESSIONATTRS)$/
 
 /** Parameters that are used, and the values that some may have. */
 const USED: Readonly<Record<string, readonly string[] | RegExp>> = {
@@ -33,14 +40,18 @@ const USED: Readonly<Record<string, readonly string[] | RegExp>> = {
   channel_binding: ['disable', 'prefer', 'require'],
   // With a single connection, one statement that waits would keep /readyz from asking what it waits for.
   connection_limit: /^([2-9]|[1-9]\d{1,2}|1000)$/,
+  gssencmode: ['disable', 'prefer'],
   host: /./,
   options: /./,
   pgbouncer: ['true', 'false'],
   port: /^\d+$/,
+  requiressl: ['0'],
   schema: ['public'],
   sslcert: /./,
+  sslcertmode: ['allow'],
   sslkey: /./,
   sslmode: ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'],
+  sslnegotiation: ['postgres'],
   sslrootcert: /./,
   // Every connection is to a primary, which can be written.
   target_session_attrs: ['any', 'primary', 'read-write'],
@@ -49,7 +60,7 @@ const USED: Readonly<Record<string, readonly string[] | RegExp>> = {
 const ADVICE: Readonly<Record<string, string>> = { connection_limit: 'a number from 2 to 1000' }
 /** Parameters of libpq, Prisma and hosts that change nothing here: time limits and the like, which are fixed. */
 const IGNORED =
-  /^(connect_timeout|pool_timeout|socket_timeout|statement_cache_size|max_idle_connection_lifetime|client_encoding|fallback_application_name|gssencmode|keepalives\w*|load_balance_hosts|sslcompression|sslnegotiation|sslsni|supa|tcp_user_timeout|workaround)$/
+  /^(connect_timeout|pool_timeout|socket_timeout|statement_cache_size|max_idle_connection_lifetime|client_encoding|fallback_application_name|keepalives\w*|load_balance_hosts|sslcompression|sslsni|supa|tcp_user_timeout|workaround)$/
 
 /** Returns whether a DATABASE_URL is one of PostgreSQL. */
 export function isPostgresqlUrl(value: string): boolean {
@@ -64,12 +75,12 @@ export function isPostgresqlUrl(value: string): boolean {
 export function readAddress(value: string): Address {
   // A special character in the password ends the host early, and would make the rest of it a part of the path.
   if (!URL_SHAPE.test(value)) throw invalid(NOT_A_URL)
-  checkParameters(value)
-  const { ssl, database, ...parsed } = parseUrl(value)
+  const { ssl, ...parsed } = parseUrl(addVariables(value))
+  const database = parsed.database || readVariable('PGDATABASE')
   if (!database) throw invalid('names no database')
-  const host = parsed.host || process.env['PGHOST'] || 'localhost'
-  const port = Number(parsed.port || process.env['PGPORT'] || 5432)
-  const user = parsed.user || process.env['PGUSER'] || userName()
+  const host = parsed.host || readVariable('PGHOST') || 'localhost'
+  const port = Number(parsed.port || readVariable('PGPORT') || 5432)
+  const user = parsed.user || readVariable('PGUSER') || userName()
   const address = { host, port, database, user }
   return {
     ...address,
@@ -81,10 +92,12 @@ export function readAddress(value: string): Address {
       // The driver rejects an empty password where the server asks for one, with its own words.
       password: async () => parsed.password || process.env['PGPASSWORD'] || (await findPassword(address)) || '',
       // The name that the server's certificate must have, which the driver names only where it is not an IP address.
-      ssl: typeof ssl === 'object' && { host, ...(ssl as ConnectionOptions) },
+      // As in libpq, a Unix socket needs no encryption.
+      ssl: typeof ssl === 'object' && !host.startsWith('/') && { host, ...(ssl as ConnectionOptions) },
       enableChannelBinding: parsed['channel_binding'] === 'require',
-      application_name: parsed.application_name ?? 'plant-store',
-      ...(parsed.options !== undefined && { options: parsed.options }),
+      application_name: parsed.application_name ?? (readVariable('PGAPPNAME') || 'plant-store'),
+      // The driver would read PGOPTIONS only for a pool that has no options of its own.
+      options: parsed.options ?? (readVariable('PGOPTIONS') || undefined),
     },
   }
 }
@@ -95,35 +108,63 @@ export function describeDatabase({ host, port, database }: Pick<Address, 'host' 
   return `the database ${JSON.stringify(database)} at ${place}`
 }
 
-function checkParameters(value: string): void {
-  for (const [name, text] of new URLSearchParams(value.split('?').slice(1).join('?'))) {
-    if (IGNORED.test(name)) continue
-    const allowed = Object.hasOwn(USED, name) ? USED[name] : undefined
-    if (!allowed) {
-      throw invalid(
-        `has the parameter ${JSON.stringify(name)}, which is not supported: ${PARAMETERS} has those that are`,
-      )
-    }
-    if (allowed instanceof RegExp ? allowed.test(text) : allowed.includes(text)) continue
-    const values =
-      allowed instanceof RegExp ? (ADVICE[name] ?? 'a value') : allowed.map((each) => `${name}=${each}`).join(' or ')
-    throw invalid(`has an unsupported ${name}: write ${values}`)
+/** Checks the parameters of a URL, and adds those that only variables have. */
+function addVariables(url: string): string {
+  const own = new URLSearchParams(url.split('?').slice(1).join('?'))
+  for (const [name, text] of own) checkParameter(name, text)
+  const parameters = new Map(own)
+  let result = url
+  for (const variable of Object.keys(process.env).filter((each) => VARIABLE.test(each))) {
+    const text = readVariable(variable)
+    const name = Object.keys(USED).find((each) => `PG${each.replaceAll('_', '').toUpperCase()}` === variable) ?? ''
+    if (text === '' || parameters.has(name)) continue
+    checkParameter(name, text, variable)
+    parameters.set(name, text)
+    result += `${result.includes('?') ? '&' : '?'}${name}=${encodeURIComponent(text).replaceAll('%2F', '/')}`
   }
+  const [mode, authorities] = [parameters.get('sslmode'), parameters.get('sslrootcert')]
+  const variable = own.has('sslmode') || own.has('sslrootcert') ? undefined : `PGSSL${mode ? 'MODE' : 'ROOTCERT'}`
+  if (mode === 'verify-ca' && !authorities) {
+    throw invalid('has sslmode=verify-ca: add the sslrootcert to verify with', variable)
+  }
+  // As in libpq, these are the authorities that this computer trusts, of which anybody can get a certificate.
+  if (authorities !== 'system') return result
+  if (mode !== 'verify-full') throw invalid('has sslrootcert=system: add sslmode=verify-full', variable)
+  return result.replace(/(?<=[?&])sslrootcert=system(&|$)/g, '')
+}
+
+/** Rejects what is not supported. `variable` has the parameter; undefined: the URL has it. */
+function checkParameter(name: string, text: string, variable?: string): void {
+  if (IGNORED.test(name)) return
+  const allowed = Object.hasOwn(USED, name) ? USED[name] : undefined
+  if (!allowed) {
+    const which = variable ? '' : `has the parameter ${JSON.stringify(name)}, which `
+    throw invalid(`${which}is not supported: ${PARAMETERS} has those that are`, variable)
+  }
+  if (allowed instanceof RegExp ? allowed.test(text) : allowed.includes(text)) return
+  const shown = variable ?? name
+  const values =
+    allowed instanceof RegExp ? (ADVICE[name] ?? 'a value') : allowed.map((each) => `${shown}=${each}`).join(' or ')
+  throw invalid(`has an unsupported ${variable ? 'value' : name}: write ${values}`, variable)
 }
 
 function parseUrl(value: string) {
   try {
-    // As in libpq 16, `system` are the authorities that this computer trusts.
-    const url = value.replace(/(?<=[?&])sslrootcert=system(&|$)/, '')
-    const [, path = ''] = URL_SHAPE.exec(url) ?? []
+    const [, path = ''] = URL_SHAPE.exec(value) ?? []
     // The driver's own reader leaves characters of the name encoded, such as `#`.
     const database = decodeURIComponent(path)
-    return Object.assign(parse(url, { useLibpqCompat: !value.includes('uselibpqcompat=') }), { database })
+    return Object.assign(parse(value, { useLibpqCompat: !value.includes('uselibpqcompat=') }), { database })
   } catch (error) {
-    const { syscall, message } = error as NodeJS.ErrnoException
-    if (syscall) throw invalid(`names a file that cannot be read (${message})`)
-    throw invalid(/sslrootcert/.test(message) ? 'has sslmode=verify-ca: add the sslrootcert to verify with' : NOT_A_URL)
+    const { syscall, message, path } = error as NodeJS.ErrnoException
+    if (!syscall) throw invalid(NOT_A_URL)
+    const variable = Object.keys(process.env).find((each) => VARIABLE.test(each) && readVariable(each) === path)
+    throw invalid(`names a file that cannot be read (${message})`, variable)
   }
+}
+
+/** Returns a variable of libpq; empty: it is not set. */
+function readVariable(name: string): string {
+  return trimInvisible(process.env[name] ?? '')
 }
 
 /** Returns the name of the operating system's user; empty where a container runs as a user without one. */
@@ -135,8 +176,8 @@ function userName(): string {
   }
 }
 
-function invalid(reason: string): StorageError {
-  return new StorageError(`DATABASE_URL ${reason}; write for example ${EXAMPLE}`)
+function invalid(reason: string, variable?: string): StorageError {
+  return new StorageError(variable ? `${variable} ${reason}` : `DATABASE_URL ${reason}; write for example ${EXAMPLE}`)
 }
 
 /** The bits of a file's mode that let others read it. */

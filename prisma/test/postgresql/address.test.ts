@@ -1,11 +1,15 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { readGuide } from '../../../test/helpers/production/guide.ts'
 import { backupDatabase, databaseUrl, StorageError } from '../../src/index.ts'
 import { describeDatabase, readAddress } from '../../src/postgresql/address.ts'
 
 /** A URL of a Unix socket, with a port. */
 const SOCKET = 'postgresql://u:p@localhost:6432/d?host=/var/run/postgresql'
+
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
 
 describe('readAddress', () => {
   test.each([
@@ -32,6 +36,10 @@ describe('readAddress', () => {
     ['postgresql://h/d?pgbouncer=yes', 'has an unsupported pgbouncer: write pgbouncer=true or pgbouncer=false'],
     ['postgresql://h/d?connection_limit=1', 'has an unsupported connection_limit: write a number from 2 to 1000'],
     ['postgresql://h/d?sslmod=require', 'has the parameter "sslmod", which is not supported: docs/production/'],
+    ['postgresql://h/d?sslrootcert=system', 'has sslrootcert=system: add sslmode=verify-full'],
+    ['postgresql://h/d?sslrootcert=system&sslmode=require', 'has sslrootcert=system: add sslmode=verify-full'],
+    ['postgresql://h/d?sslnegotiation=direct', 'has an unsupported sslnegotiation: write sslnegotiation=postgres'],
+    ['postgresql://h/d?gssencmode=require', 'has an unsupported gssencmode: write gssencmode=disable or'],
     ['postgresql://u:secret@h:1,i:2/d', 'is not a URL'],
   ])('rejects %s', (url, reason) => {
     const read = () => readAddress(url)
@@ -40,6 +48,56 @@ describe('readAddress', () => {
     expect(read).toThrow(/; write for example postgresql:\/\/user:password@localhost:5432\/plants$/)
     expect(read).not.toThrow(/secret|cret|100%/)
   })
+})
+
+describe('the variables of libpq', () => {
+  const CHECKED = { ssl: { host: 'h' } }
+  test.each<[variables: string, address: object, url?: string]>([
+    ['PGSSLMODE=verify-full', { config: CHECKED }],
+    ['PGSSLMODE=verify-full PGSSLROOTCERT=system', { config: CHECKED }],
+    ['PGSSLMODE=verify-full', { config: CHECKED }, 'postgresql://h/d?sslrootcert=system'],
+    ['PGSSLMODE=require\n', { config: { ssl: { rejectUnauthorized: false } } }],
+    ['PGSSLMODE=verify-full PGSSLROOTCERT=README.md', { config: { ssl: { ca: expect.stringMatching(/^# /) } } }],
+    ['PGSSLMODE=verify-full', { config: { ssl: false } }, 'postgresql://h/d?sslmode=disable'],
+    ['PGSSLMODE=verify-full', { config: { ssl: false } }, SOCKET],
+    ['PGSSLMODE= PGSERVICE= PGREQUIRESSL=0 PGGSSENCMODE=prefer PGSSLNEGOTIATION=postgres', { config: { ssl: false } }],
+    ['PGTZ=Asia/Tokyo PGCONNECT_TIMEOUT=1 PGSSLSNI=1 PGSSLCOMPRESSION=1 PGDATA=/d', { config: { options: undefined } }],
+    ['PGCHANNELBINDING=require', { config: { enableChannelBinding: true } }],
+    ['PGTARGETSESSIONATTRS=read-write PGAPPNAME=shop', { config: { application_name: 'shop' } }],
+    ['PGAPPNAME=shop', { config: { application_name: 'a' } }, 'postgresql://h/d?application_name=a'],
+    ['PGOPTIONS=-csearch_path=shop,\\ a&b', { config: { options: '-csearch_path=shop,\\ a&b' } }],
+    ['PGOPTIONS=-ca=b', { config: { options: '-cc=d' } }, 'postgresql://h/d?options=-cc%3Dd'],
+    ['PGDATABASE=plants PGUSER=u PGPORT=6432', { database: 'plants', user: 'u', port: 6432 }, 'postgresql://h'],
+    ['PGDATABASE=plants', { database: 'd' }],
+  ])('%j counts', (variables, address, url = 'postgresql://h/d') => {
+    setVariables(variables)
+    expect(readAddress(url)).toMatchObject(address)
+  })
+
+  test.each([
+    ['PGSSLMODE=foo', 'has an unsupported value: write PGSSLMODE=disable or PGSSLMODE=prefer or'],
+    ['PGSSLMODE=verify-ca', 'has sslmode=verify-ca: add the sslrootcert'],
+    ['PGSSLROOTCERT=system', 'has sslrootcert=system: add sslmode=verify-full'],
+    ['PGSSLROOTCERT=/none.pem', 'names a file that cannot be read (ENOENT'],
+    ['PGTARGETSESSIONATTRS=standby', 'has an unsupported value: write PGTARGETSESSIONATTRS=any or'],
+    ['PGGSSENCMODE=require', 'has an unsupported value: write PGGSSENCMODE=disable or PGGSSENCMODE=prefer'],
+    ['PGSSLNEGOTIATION=direct', 'has an unsupported value: write PGSSLNEGOTIATION=postgres'],
+    ['PGREQUIRESSL=1', 'has an unsupported value: write PGREQUIRESSL=0'],
+    ...`PGSERVICE PGSERVICEFILE PGHOSTADDR PGREQUIREAUTH PGREQUIREPEER PGSSL PGSSLCRL PGSSLCRLDIR PGSSLMINPROTOCOLVERSION
+      PGSSLMAXPROTOCOLVERSION`
+      .split(/\s+/)
+      .map((name) => [`${name}=1`, 'is not supported: docs/production/']),
+  ])('%s is rejected by its name', (variable, reason = '') => {
+    setVariables(variable ?? '')
+    const read = () => databaseUrl('postgresql://h/d')
+    expect(read).toThrow(StorageError)
+    expect(read).toThrow(`${variable?.split('=')[0]} ${reason}`)
+    expect(databaseUrl('file:/plants.db')).toMatch(/plants\.db$/)
+  })
+
+  function setVariables(text: string): void {
+    for (const [, name = '', value = ''] of text.matchAll(/(PG\w+)=(.*?)(?=$| PG)/gs)) vi.stubEnv(name, value)
+  }
 })
 
 describe('the table of the guide', () => {

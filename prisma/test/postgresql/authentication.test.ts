@@ -100,7 +100,7 @@ const FAILS = 'cannot be reached over TLS: check sslmode and the certificates \\
 const UNTRUSTED = new RegExp(`${FAILS}.*certificate`)
 const CLIENT = 'gardener@localhost?sslmode=verify-full&sslrootcert=ca.pem'
 
-test.runIf(hasOpenssl).each<[url: string, outcome: RegExp]>([
+test.runIf(hasOpenssl).each<[url: string, outcome: RegExp, sslmode?: string]>([
   ['postgres@localhost?sslmode=require', /^open$/],
   ['postgres@127.0.0.1?sslmode=verify-ca&sslrootcert=ca.pem', /^open$/],
   ['postgres@localhost?sslmode=verify-full&sslrootcert=ca.pem', /^open$/],
@@ -113,7 +113,11 @@ test.runIf(hasOpenssl).each<[url: string, outcome: RegExp]>([
   [CLIENT, REJECTED],
   ['encrypted@localhost', /rejects this user without TLS: add sslmode=verify-full to DATABASE_URL/],
   ['encrypted@localhost?sslmode=require', /^open$/],
-])('TLS: %s', async (url, outcome) => {
+  ['encrypted@localhost', /^open$/, 'require'],
+  ['postgres@localhost', UNTRUSTED, 'verify-full'],
+  ['postgres@localhost?sslrootcert=ca.pem', /^open$/, 'verify-full'],
+])('TLS: %s %s %s', async (url, outcome, sslmode) => {
+  vi.stubEnv('PGSSLMODE', sslmode)
   expect(await open(url)).toMatch(outcome)
 })
 
