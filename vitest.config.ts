@@ -54,7 +54,7 @@ const tests = {
 
 export default defineConfig({
   test: {
-    globalSetup: ['run-folder', 'build-command-line'].map((name) => `test/helpers/server/${name}.ts`),
+    globalSetup: ['test/helpers/server/run-folder.ts'],
     maxWorkers,
     // The JSON report is for .ci/run.
     reporters: ['default', ['json', { outputFile: 'node_modules/.cache/tests.json' }]],

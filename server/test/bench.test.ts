@@ -1,6 +1,8 @@
 /** Runs each scenario of the benchmark briefly, to see that it works: its figures mean nothing. */
 import { afterAll, describe, expect, test } from 'vitest'
 import { isInstalled } from '../../test/helpers/production/guide.ts'
+// The benchmark runs what is built.
+import '../../test/helpers/server/built.ts'
 import { stopPostgresql } from '../bench/database.ts'
 import { BRIEF } from '../bench/rounds.ts'
 import { scenarios } from '../bench/scenarios.ts'

@@ -1,6 +1,8 @@
 import { existsSync, statSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { connect, query } from '../../../test/helpers/database/databases.ts'
+import { built } from '../../../test/helpers/server/built.ts'
 import { openDatabase, StorageError } from '../../src/index.ts'
 import { loadEngine } from '../../src/open-database.ts'
 import { toQuery } from '../../src/prisma-client.ts'
@@ -63,7 +65,7 @@ test('the last to close a database leaves no log next to it', async () => {
 
 test('a process that ends during a statement does not wait for it', async () => {
   const { file } = await newMigrated()
-  const { href } = new URL('../../dist/sqlite/writer.js', import.meta.url)
+  const { href } = pathToFileURL(built('prisma/dist/sqlite/writer.js'))
   const script = `
     const file = process.argv[1]
     const thread = (await import('${href}')).startThread(file)

@@ -1,13 +1,13 @@
 /** What a line of the log looks like, and where lines go. */
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { built } from '../../../test/helpers/server/built.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { auditLogger } from '../../src/telemetry/log.ts'
 import { createMemoryLog } from '../helpers/telemetry/log-lines.ts'
 
-const module = JSON.stringify(fileURLToPath(new URL('../../dist/telemetry/log.js', import.meta.url)))
+const module = JSON.stringify(built('server/dist/telemetry/log.js'))
 
 test.each(['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const)(
   'a line is JSON, with its level (%s) as a word and its time in ISO 8601, whatever its values are',

@@ -1,12 +1,11 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { built } from './built.ts'
 
-const root = fileURLToPath(new URL('../../../', import.meta.url))
-const BUILT = ['package.json', 'dist', 'migrations', 'postgresql/migrations']
+const PARTS = ['package.json', 'dist', 'migrations', 'postgresql/migrations']
 
 /**
- * Installs the server as it was built before the tests: as a package in `node_modules`, or as a release of this name.
+ * Installs the server as it is built: as a package in `node_modules`, or as a release of this name.
  *
  * @returns the script of its command line
  */
@@ -15,10 +14,10 @@ export function installServer(folder: string, release?: string): string {
   const server = release === undefined ? path.join(packages, 'server') : path.join(folder, release)
   for (const name of ['contract', 'prisma', 'server']) {
     const target = name === 'server' ? server : path.join(packages, name)
-    const source = path.join(root, name)
+    const source = built(name)
     mkdirSync(path.join(target, 'node_modules'), { recursive: true })
-    for (const built of BUILT.filter((each) => existsSync(path.join(source, each)))) {
-      cpSync(path.join(source, built), path.join(target, built), { recursive: true })
+    for (const part of PARTS.filter((each) => existsSync(path.join(source, each)))) {
+      cpSync(path.join(source, part), path.join(target, part), { recursive: true })
     }
     for (const dependency of readdirSync(path.join(source, 'node_modules'))) {
       if (dependency === '@plant-store' || dependency === '.bin') continue

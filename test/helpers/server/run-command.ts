@@ -3,16 +3,15 @@ import { once } from 'node:events'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { startServer } from '@plant-store/server'
 import { afterFile } from '../after-file.ts'
 import { bound } from '../bound.ts'
 import { collect } from '../collect.ts'
 import { until } from '../until.ts'
+import { built } from './built.ts'
 
 /** A migration may run, on a busy machine, in milliseconds. */
 const STARTUP_TIMEOUT = 240_000
-const MAIN = fileURLToPath(new URL('../../../server/dist/main.js', import.meta.url))
 
 /** The result of a command. */
 export interface CommandResult {
@@ -37,9 +36,9 @@ export function spawnCommand(
   return child
 }
 
-/** Returns what runs the command line, built before the tests: it starts in half the time that its sources take. */
+/** Returns what runs the built command line: it starts in half the time that its sources take. */
 export function commandLine(args: readonly string[]): string[] {
-  return [process.execPath, MAIN, ...args]
+  return [process.execPath, built('server/dist/main.js'), ...args]
 }
 
 /** Runs a command to its end. */
