@@ -22,7 +22,7 @@ import {
 } from './options.ts'
 import { defaultHeaders, readHeaders, withoutNull } from './wire/headers.ts'
 import { type Route, writeRequest } from './wire/request.ts'
-import { readData, readHead } from './wire/response.ts'
+import { readData, readHead, readText } from './wire/response.ts'
 import { orUndefined, reject } from './wire/values.ts'
 
 /** A call of an operation, and how far it is. */
@@ -53,20 +53,19 @@ export interface Call extends FailedCall {
  */
 export function prepareCall(operation: OperationName, parameters: readonly unknown[], client: Settings): Call {
   const route = routes[operation]
-  const { method, idempotent } = route
   try {
     const [input, options, ...others] = parameters
     if (others.length > 0) reject('arguments', 'must be input and options only')
     const settings = options == null ? client : readCallOptions(options as CallOptions, client, 'options.')
-    const { target, body } = writeRequest(route, input ?? undefined)
+    const { target, body } = writeRequest(route, input ?? {})
     const headers: HeaderFields = { ...defaultHeaders(body), ...settings.headers }
     const { token } = settings
     return {
-      ...{ operation, route, method, idempotent, settings, url: client.baseUrl + target, body },
-      ...{ headers: withoutNull(headers), attempts: 0, retries: 0, token, renewable: typeof token === 'function' },
+      ...{ ...route, operation, route, settings, url: client.baseUrl + target, body, headers: withoutNull(headers) },
+      ...{ attempts: 0, retries: 0, token, renewable: typeof token === 'function' },
     }
   } catch (error) {
-    throw toError(error, { method, url: client.baseUrl + route.path, attempts: 0 })
+    throw toError(error, { ...route, url: client.baseUrl + route.path, attempts: 0 })
   }
 }
 
@@ -99,7 +98,7 @@ export async function sendCall(call: Call): Promise<CallResponse> {
       const duration = performance.now() - start
       for (const hook of begun) observe(() => hook.response?.(attempt, { ...head, duration }))
       const data = readData(call.route, text, head, call)
-      settings.budget.spent = Math.max(0, settings.budget.spent - 1)
+      if (settings.budget.spent > 0) settings.budget.spent--
       return { head, call, data }
     } catch (thrown) {
       const error = toError(thrown, call)
@@ -125,18 +124,19 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal:
     requireOpen(signal)
   }
   if (typeof call.token === 'function') call.token = await requestToken(call.token, call, signal)
-  // Only hooks change them.
-  const changed = begun.length > 0 ? withoutNull(readHeaders(attempt.headers, 'headers')) : attempt.headers
-  const { authorization: added, ...headers } = changed
-  const own = call.headers['authorization']
-  if (added && (own || call.token !== false)) reject('token', CONFLICT)
-  const authorization = call.token === false ? (own ?? added) : `Bearer ${call.token}`
-  if (authorization) headers['authorization'] = authorization
+  // Hooks may have changed them.
+  const headers = withoutNull(readHeaders(attempt.headers, 'headers'))
+  const authorization = call.token === false ? call.headers['authorization'] : `Bearer ${call.token}`
+  if (authorization) {
+    if (headers['authorization']) reject('token', CONFLICT)
+    headers['authorization'] = authorization
+  }
   call.attempts++
   // Following a redirect would pass on the token, and turn a POST into a GET.
   const init = { method: attempt.method, headers, body, redirect: 'manual', signal }
   const response = await (settings.fetch ?? fetch)(attempt.url, init as object as FetchInit)
-  return [readHead(response.status, response.headers), await response.text()] as const
+  const head = readHead(response)
+  return [head, await readText(response, settings.maxResponseBytes, head, call)] as const
 }
 
 /** Requests a token of the app's function. */
@@ -188,7 +188,7 @@ function nextDelay(error: PlantStoreError, call: Call): number | undefined {
 /** Returns why a function failed, to be appended to a message. The message of a network error is only `fetch failed`. */
 function reasonOf(error: unknown): string {
   const fields = Object(error)
-  return orUndefined(() => `: ${fields.cause?.message || fields.cause?.code || (fields.message ?? error)}`) ?? ''
+  return orUndefined(() => `: ${fields.cause?.message || fields.cause?.code || fields.message || error}`) ?? ''
 }
 
 /**
@@ -222,9 +222,9 @@ function within<T>(time: number, call: Call, work?: (signal: Signal) => Promise<
   }).finally(() => {
     clearTimeout(timer)
     for (const signal of signals) {
-      const ends = waits.get(signal)
-      ends?.delete(end)
-      if (!ends?.size) signal.removeEventListener('abort', endWaits)
+      const ends = waits.get(signal) as Set<() => void>
+      ends.delete(end)
+      if (!ends.size) signal.removeEventListener('abort', endWaits)
     }
   })
 }

@@ -138,9 +138,8 @@ function createClient(settings: Settings): PlantStoreClient {
     const send = async (...parameters: unknown[]) => sendCall(prepare(...parameters))
     const sendRaw = async (...parameters: unknown[]) => {
       const response = await send(...parameters)
-      const { data, head, call } = response
       const next = paged && nextCursor(response, [Object(parameters[0]).cursor])
-      return { data, ...head, attempts: call.attempts, nextCursor: next }
+      return { data: response.data, ...response.head, attempts: response.call.attempts, nextCursor: next }
     }
     direct[operation] = async (...parameters) => (await send(...parameters)).data
     raw[operation] = sendRaw

@@ -109,7 +109,7 @@ function isRetryable(
   if (kind === 'api' && status === 401) return renewable
   if (!TEMPORARY.includes(status ?? kind) || retryAfterMs > 60_000) return false
   // 408: the request did not arrive in time. 429: it was one too many. A 503 may follow a lost commit.
-  if (!idempotent && kind !== 'token' && !(kind === 'api' && [408, 429].includes(Number(status)))) return false
+  if (!idempotent && kind !== 'token' && !(kind === 'api' && [408, 429].includes(status as number))) return false
   return kind !== 'connection' || !PERMANENT.test(detail)
 }
 
@@ -156,12 +156,17 @@ export class ApiError extends ResponseError {
  * `invalidQuery` have. Their codes are written here, since a bundle has no other.
  */
 function readIssues(code: number, message: string): Issue[] {
-  if (![40002, 40003, 40004].includes(code)) return []
-  const parts = message.split('; ').map((part) => /^([\w.-]+): (.*)$/s.exec(part) ?? [])
-  return parts.flatMap(([, path, reason]) => (path && reason ? [{ path, message: reason }] : []))
+  if (code < 40002 || code > 40004) return []
+  return message.split('; ').flatMap((part) => {
+    const [, path, reason] = /^([\w.-]+): (.+)/s.exec(part) ?? []
+    return path && reason ? [{ path, message: reason }] : []
+  })
 }
 
-/** The response is not one of the service, or did not arrive intact: a proxy's HTML page, truncated JSON, a redirect. */
+/**
+ * The response is not one of the service, or did not arrive intact: a proxy's HTML page, truncated JSON, a redirect, more bytes
+ * than `maxResponseBytes`.
+ */
 export class MalformedResponseError extends ResponseError {
   declare readonly kind: 'malformed-response'
   /** The first 200 characters of a response that is not JSON, or whose status is 5xx. */

@@ -17,6 +17,8 @@ export type FetchInit = typeof globalThis extends { fetch: (url: never, init?: i
 export interface FetchResponse {
   readonly status: number
   readonly headers: ResponseHeaders
+  /** The bytes, as a `ReadableStream`; anything else where `fetch` has no streams, as in React Native. */
+  readonly body?: unknown
   text(): Promise<string>
 }
 

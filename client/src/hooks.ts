@@ -60,21 +60,19 @@ export interface Logger {
 
 export const LOG_LEVELS = ['off', 'warn', 'info', 'debug'] as const
 
-/** Creates the hooks that log; none if nothing is logged. */
-export function logHooks(logger: Logger | undefined, logLevel = logger ? 'warn' : 'off'): readonly Hooks[] {
-  const shown = LOG_LEVELS.slice(1, LOG_LEVELS.indexOf(logLevel as LogLevel) + 1)
-  if (shown.length === 0) return []
+/** Creates the hooks that log. */
+export function logHooks(logger: Logger | undefined, logLevel: LogLevel = logger ? 'warn' : 'off'): Hooks {
+  const shown = LOG_LEVELS.indexOf(logLevel)
   /** What the service sends may have control characters, with which it could write lines of its own. */
   const log = (level: keyof Logger, text: string): void => {
-    if (shown.includes(level)) (logger ?? console)[level](text.replace(/\p{Cc}+/gu, ' '))
+    if (LOG_LEVELS.indexOf(level) <= shown) (logger ?? console)[level](text.replace(/\p{Cc}+/gu, ' '))
   }
-  const hooks: Hooks = {
+  return {
     request: ({ method, url, number }) => observe(() => log('debug', `${method} ${shorten(url)}: attempt ${number}`)),
     response: ({ method, url }, { status, duration, requestId = '-' }) =>
       log('info', `${method} ${shorten(url)}: ${status} in ${duration.toFixed(1)} ms, request ${requestId}`),
     error: (_, { message }, delay) => delay && log('warn', `${message}; retrying in ${Math.ceil(delay)} ms`),
   }
-  return [hooks]
 }
 
 /** Runs a callback that only observes a call: its errors are ignored. */

@@ -40,6 +40,14 @@ export interface CallOptions {
   timeout?: number | undefined
 
   /**
+   * The maximum size of a response in bytes, after decompression, so that a service or a proxy cannot fill the memory. A larger
+   * one is a `MalformedResponseError`, and its connection is closed. `Infinity` means no limit.
+   *
+   * Default: 268435456 (256 MiB): a list of a million plants has about 100 MB.
+   */
+  maxResponseBytes?: number | undefined
+
+  /**
    * The maximum number of retries, after a connection error, a timeout, a failed token function, or status 408, 429, 500,
    * 502, 503 or 504. The delay before a retry is random: up to `retryDelay` at first, doubling each time up to 5 s, plus
    * `Retry-After`. If `Retry-After` exceeds 60 s, the call fails immediately, with `retryAfterMs` on the error.
@@ -115,6 +123,7 @@ export interface Settings extends Pick<CallOptions, 'fetch' | 'logger' | 'logLev
   readonly baseUrl: string
   readonly token: TokenSource | false
   readonly timeout: number
+  readonly maxResponseBytes: number
   readonly retries: number
   readonly retryDelay: number
   /** How many points retries have cost. All clients that derive from one have the same object. */
@@ -132,6 +141,7 @@ function must(expected: string, isValid: (value: never) => boolean) {
     isValid(value as never) ? value : reject(path, `must be ${expected}`)
 }
 
+const positive = must('a positive number', (value: unknown) => typeof value === 'number' && value > 0)
 const count = must('a non-negative integer', (value: number) => Number.isInteger(value) && value >= 0)
 
 /** Reads each option, by its value and that of the client. Their order is that of the checks. */
@@ -141,7 +151,8 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
     // That of a call may be a user's: if it cannot be sent, it fails like one that a function returns.
     return path === 'options.token' && !isToken(token) ? () => token : checkToken(token, path)
   },
-  timeout: must('a positive number', (time: unknown) => typeof time === 'number' && time > 0),
+  timeout: positive,
+  maxResponseBytes: positive,
   retries: count,
   retryDelay: count,
   // The signal of another realm, or of a polyfill, is an instance of another class.
@@ -171,7 +182,7 @@ export function readClientOptions(options: ClientOptions): Settings {
   // Whoever runs the code sets the variable: an invalid value must not make the code fail.
   if (level && !logLevel) console.warn(`PLANT_STORE_LOG: must be ${LEVELS}`)
   const defaults = {
-    ...{ token, timeout: 30_000, retries: 2, retryDelay: 300 },
+    ...{ token, timeout: 30_000, maxResponseBytes: 2 ** 28, retries: 2, retryDelay: 300 },
     ...{ signal: [], headers: {}, hooks: [], logLevel },
   }
   const settings = mergeOptions(options, defaults, '')

@@ -21,7 +21,7 @@ export async function* iteratePages(
     const page = await sendCall(prepare(Object.assign(Object.create(Object(input)), { limit, cursor })))
     yield* page.data as unknown[]
     // At each power of two.
-    if ((pages & ++pages) === 0) earlier = cursor
+    if (!(pages & ++pages)) earlier = cursor
     cursor = nextCursor(page, [cursor, earlier])
   } while (cursor !== undefined)
 }

@@ -300,6 +300,6 @@ export function createApiError(options: ApiErrorOptions): ApiError {
   const { name, message = errorReasons[name], headers } = options
   const code = errorCodes[name]
   const response = jsonResponse(Math.floor(code / 100), undefined, { ...headers })
-  const head = readHead(response.status, new Headers(response.headers))
+  const head = readHead({ ...response, headers: new Headers(response.headers) })
   return new ApiError({ error: code, message }, head, { attempts: 1 })
 }

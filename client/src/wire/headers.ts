@@ -15,7 +15,7 @@ export function defaultHeaders(body: string | undefined): HeaderFields {
   return {
     accept: type,
     'content-type': body === undefined ? null : type,
-    'user-agent': runtime.startsWith('Mozilla/') ? null : `plant-store-client/${VERSION} (${runtime})`,
+    'user-agent': /^Mozilla/.test(runtime) ? null : `plant-store-client/${VERSION} (${runtime})`,
   }
 }
 

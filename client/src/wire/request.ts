@@ -28,7 +28,7 @@ export interface Route {
  *
  * @throws UsageError with an issue for each field that is missing, unknown or cannot be sent exactly
  */
-export function writeRequest({ path, query = [], body, required = [], int64s = {} }: Route, input: unknown = {}) {
+export function writeRequest({ path, query = [], body, required = [], int64s = {} }: Route, input: unknown) {
   const known = [...new Set([...(path.match(/\w+(?=\})/g) ?? []), ...query, ...(body ?? [])])]
   requireKnown(input, known, 'input', '', '; options are the second argument')
   const issues: Record<string, string> = {}

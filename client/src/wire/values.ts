@@ -31,8 +31,9 @@ export function requireKnown<T>(
     return reject(argument, `must be an object of ${list}${hint}`)
   }
   const unknown = Object.keys(value).filter((name) => value[name] !== undefined && !known.includes(name))
-  if (unknown.length === 0) return
-  throw new UsageError(unknown.map((name) => ({ path: prefix + name, message: `is not one of ${list}${hint}` })))
+  if (unknown.length > 0) {
+    throw new UsageError(unknown.map((name) => ({ path: prefix + name, message: `is not one of ${list}${hint}` })))
+  }
 }
 
 /** Whether an object has no class. Each realm, such as that of a Jest test, has a prototype of its own. */
