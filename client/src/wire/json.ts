@@ -62,8 +62,8 @@ function whyNotExact(value: unknown): string | undefined {
 type Report = (message: string) => void
 
 /**
- * Writes a value as JSON, with every bigint as an integer: Node.js 20 and Safari lack `JSON.rawJSON`. A bigint is marked with
- * U+0000, which no text may contain, and unquoted afterwards.
+ * Writes a value as JSON, with every bigint as an integer: Node.js 20 and Safari before 18.4 lack `JSON.rawJSON`. A bigint is
+ * marked with U+0000, which no text may contain, and unquoted afterwards.
  */
 export function writeJson(value: unknown, report: Report): string {
   function mark(this: Readonly<Record<string, unknown>>, key: string, written: unknown): unknown {

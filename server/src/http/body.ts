@@ -13,9 +13,6 @@ export const MAX_BODY_BYTES = 100 * 1024
 const MAX_CHARSET_LENGTH = 40
 const BYTE_ORDER_MARK = 0xfeff
 
-/** The SDK supports versions of Node.js without this method, so TypeScript does not know it here. */
-type FreeableBuffer = ArrayBuffer & { transfer(length: number): ArrayBuffer }
-
 /**
  * Reads the JSON body of an operation that takes one. The order of the checks: size 413, media type 415, JSON 400. A body that
  * is declared too large is rejected before it is read.
@@ -81,7 +78,7 @@ async function readText(request: IncomingMessage): Promise<string> {
   // The listeners of the request would keep it as long as the request waits.
   buffer = undefined
   // Frees it now: hundreds of bodies may arrive before V8 collects garbage.
-  if (isOwn) (bytes.buffer as FreeableBuffer).transfer(0)
+  if (isOwn) (bytes.buffer as ArrayBuffer).transfer(0)
   return text
 }
 
