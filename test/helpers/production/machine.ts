@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { requireInCi } from '../long-tests.ts'
 import { startProgram } from '../start-program.ts'
 import { temporaryFolder } from '../temporary-folder.ts'
 import { until } from '../until.ts'
@@ -25,7 +26,11 @@ if [ -d "$groups" ]; then find "$groups" -depth -type d -delete; fi
 const NAMESPACES = ['--mount', '--pid', '--net', '--uts', '--ipc']
 const ISOLATED = ['unshare', ...NAMESPACES, '--fork', '--kill-child']
 
-/** Returns why no machine can be started here; undefined if one can. */
+/**
+ * Returns why no machine can be started here; undefined if one can.
+ *
+ * @throws Error in CI, if none can
+ */
 export function whyNoMachine(programs: readonly string[]): string | undefined {
   const missing = ['unshare', 'nsenter', ...programs].filter((program) => !isInstalled(program))
   if (missing.length > 0) return `${missing.join(', ')}: not installed`
@@ -35,7 +40,9 @@ export function whyNoMachine(programs: readonly string[]): string | undefined {
     })
     return undefined
   } catch (error) {
-    return (error as Error).message.trim()
+    const message = (error as Error).message.trim()
+    requireInCi(`The right to start a machine (${message})`, false)
+    return message
   }
 }
 
