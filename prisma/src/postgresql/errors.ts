@@ -63,6 +63,11 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, failure?: Sto
     /^(3F\w{3}|42P01|42883) /,
     'lacks what a migration created ($): run "plant-store migrate", rename it back, correct the search_path of this user, or restore a backup',
   ],
+  [
+    /^23505 .*\bPlant_pkey\b/,
+    'numbers a new plant like another one ($): run ALTER TABLE "Plant" ENABLE TRIGGER "Plant_order", and ALTER SEQUENCE "Plant_seq_seq" CACHE 1',
+    soon(),
+  ],
   [/^53300 /, 'accepts no more connections: raise max_connections, or lower connection_limit in DATABASE_URL', soon()],
   [/^53100 /, 'cannot be written because the disk is full: free some space and retry', untilFixed('disk-full')],
   [/^(58030|XX00[12]) /, 'cannot read or write its files: $', untilFixed('io-error')],
@@ -112,10 +117,18 @@ export function describeError(error: unknown): string {
   return `${code ?? ''} ${originalMessage ?? reason ?? error.message}`
 }
 
-/** Translates an error of PostgreSQL, a pooler, the driver or the network. A mistake, in SQL or in the program, stays as it is. */
-export function translate(error: unknown, database: string): unknown {
+/** A statement that writes the number of a plant, which so is none of the sequence. */
+const WRITES_NUMBER = /^[^)]*"seq"/
+
+/**
+ * Translates an error of PostgreSQL, a pooler, the driver or the network. A mistake, in SQL or in the program, stays as it is.
+ *
+ * @param sql the statement that failed
+ */
+export function translate(error: unknown, database: string, sql = ''): unknown {
   const text = describeError(error)
-  const known = STATES.find(([pattern]) => pattern.test(text))
+  const isChosen = text.startsWith('23505 ') && WRITES_NUMBER.test(sql)
+  const known = isChosen ? undefined : STATES.find(([pattern]) => pattern.test(text))
   const isMistake = !known && (MISTAKE.test(text) || error instanceof TypeError)
   if (isMistake || error instanceof StorageError) return error
   const [, sentence, failure] = known ?? [MISTAKE, 'fails: $']

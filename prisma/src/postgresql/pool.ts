@@ -138,17 +138,17 @@ function clientOf(transaction: object): pg.PoolClient {
 /** Translates the errors of an adapter. */
 function translating(queryable: SqlQueryable, database: string): Connection {
   const { provider, adapterName } = queryable
-  const translated = <Result>(running: Promise<Result>) =>
+  const translated = <Result>(running: Promise<Result>, sql: string) =>
     running.catch((error) => {
-      throw translate(error, database)
+      throw translate(error, database, sql)
     })
   return {
     provider,
     adapterName,
-    queryRaw: (query) => translated(queryable.queryRaw(query)),
-    executeRaw: (query) => translated(queryable.executeRaw(query)),
+    queryRaw: (query) => translated(queryable.queryRaw(query), query.sql),
+    executeRaw: (query) => translated(queryable.executeRaw(query), query.sql),
     // Sent whole: the adapter splits a script at every semicolon.
-    executeScript: async (script) => void (await translated(queryable.executeRaw(toQuery(script)))),
+    executeScript: async (script) => void (await translated(queryable.executeRaw(toQuery(script)), script)),
   }
 }
 
