@@ -1,22 +1,27 @@
-/** An app with `openapi-fetch` and the types of `openapi-typescript`. It prints what it gets. */
-import process from 'node:process'
-import createClient from 'openapi-fetch'
-import type { components, paths } from './generated'
+/** An app with a client of `@hey-api/openapi-ts`, whose ids are bigints. It prints what it gets. */
+import { createPlant, getPlants, type NewPlant } from './generated'
+import { client } from './generated/client.gen'
 
+const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown }
 const [, , baseUrl = '', token = ''] = process.argv
-const client = createClient<paths>({ baseUrl, headers: { authorization: `Bearer ${token}` } })
+client.setConfig({
+  baseUrl,
+  headers: { authorization: `Bearer ${token}` },
+  // Its own writes a bigint as text.
+  bodySerializer: (body) =>
+    JSON.stringify(body, (_, value) => (typeof value === 'bigint' ? rawJSON(`${value}`) : value)),
+})
 
-async function create(body: components['schemas']['NewPlant'], bodySerializer = JSON.stringify) {
-  const { data, error } = await client.POST('/plants', { body, bodySerializer })
-  return data ?? error.error
+async function create(body: NewPlant) {
+  const { data, error } = await createPlant({ body })
+  return data ?? error?.error
 }
 
 const seen = [
-  await create({ id: 1, name: '🌱 Ficus é', tag: '' }),
-  await create({ id: -(2 ** 53 - 1), name: '' }),
-  await create({ id: 1, name: 'Monstera' }),
-  // An id is a `number`, unless a serializer writes it.
-  await create({ id: 0, name: 'above' }, () => '{"id":9007199254740993,"name":"above"}'),
-  (await client.GET('/plants', { params: { query: { limit: 2 } } })).data,
+  await create({ id: 1n, name: '🌱 Ficus é', tag: '' }),
+  await create({ id: -(2n ** 53n - 1n), name: '' }),
+  await create({ id: 1n, name: 'Monstera' }),
+  await create({ id: 2n ** 53n + 1n, name: 'above' }),
+  (await getPlants({ query: { limit: 2 } })).data,
 ]
 console.log(JSON.stringify(seen))
