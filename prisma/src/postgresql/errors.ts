@@ -153,6 +153,11 @@ export function isSilent(error: unknown): boolean {
   return /Query read timeout/.test(describeError(error))
 }
 
+/** Returns whether the server accepts no more connections. */
+export function isFull(error: unknown): boolean {
+  return describeError(error).startsWith('53300 ')
+}
+
 /** Returns whether a lock was not available in time. */
 export function isLocked(error: unknown): boolean {
   return error instanceof StorageError && error.fault === 'locked'

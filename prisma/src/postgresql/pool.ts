@@ -5,7 +5,7 @@ import pg from 'pg'
 import type { Transaction } from '../engine.ts'
 import { type Connection, toQuery } from '../prisma-client.ts'
 import { type Address, describeDatabase } from './address.ts'
-import { isSilent, translate } from './errors.ts'
+import { isFull, isSilent, translate } from './errors.ts'
 import { DURABLY, IN_UTC, ON_PRIMARY } from './guarantees.ts'
 
 /** How long connecting, or waiting for a free connection, may take, in milliseconds. */
@@ -27,6 +27,9 @@ const SESSION_OPTIONS =
   '-c default_transaction_isolation=read\\ committed -c row_security=off -c jit=off -c enable_sort=off -c enable_incremental_sort=off'
 /** So many statements get a name: Prisma Client writes another one for each length of a list. */
 const MAX_NAMES = 100
+
+/** How long no more connections are opened than a server has accepted, in milliseconds. */
+const FULL_TIME = 1_000
 
 /** The connections to a database. */
 export type Pool = Awaited<ReturnType<typeof openPool>>
@@ -65,6 +68,19 @@ export async function openPool(address: Address, settings: pg.PoolConfig) {
     ...address.config,
     ...settings,
   })
+  const { max } = pool.options
+  let connected = 0
+  pool.on('connect', () => connected++).on('remove', () => connected--)
+  /** Translates an error. Where the server accepts no more connections, requests wait for those that there are. */
+  const fail: Fail = (error, sql) => {
+    if (isFull(error) && connected > 0) {
+      pool.options.max = connected
+      setTimeout(() => {
+        pool.options.max = max
+      }, FULL_TIME).unref()
+    }
+    throw translate(error, database, sql)
+  }
   const naming = address.isPooled ? {} : { statementNameGenerator: createNames() as (query: SqlQuery) => string }
   // The adapter listens to the errors of idle connections, which the pool has removed. Those of others fail a statement.
   const adapter: SqlDriverAdapter = await new PrismaPg(pool, naming).connect()
@@ -81,14 +97,12 @@ export async function openPool(address: Address, settings: pg.PoolConfig) {
     adapter,
 
     /** All of them, as one. */
-    connection: translating(adapter, database),
+    connection: translating(adapter, fail),
 
     /** Begins a transaction, on one of them. */
     async begin(): Promise<Transaction> {
-      const started = await adapter.startTransaction().catch((error) => {
-        throw translate(error, database)
-      })
-      const connection = translating(started, database)
+      const started = await adapter.startTransaction().catch((error) => fail(error))
+      const connection = translating(started, fail)
       let isOpen = true
       const transaction: Transaction = {
         connection,
@@ -135,13 +149,13 @@ function clientOf(transaction: object): pg.PoolClient {
   return (transaction as { client: pg.PoolClient }).client
 }
 
+/** Throws an error, translated, of a statement. */
+type Fail = (error: unknown, sql?: string) => never
+
 /** Translates the errors of an adapter. */
-function translating(queryable: SqlQueryable, database: string): Connection {
+function translating(queryable: SqlQueryable, fail: Fail): Connection {
   const { provider, adapterName } = queryable
-  const translated = <Result>(running: Promise<Result>, sql: string) =>
-    running.catch((error) => {
-      throw translate(error, database, sql)
-    })
+  const translated = <Result>(running: Promise<Result>, sql: string) => running.catch((error) => fail(error, sql))
   return {
     provider,
     adapterName,
