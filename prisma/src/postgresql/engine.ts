@@ -56,7 +56,7 @@ async function open(
     // Another transaction may have the lock on the order of plants: the database is busy.
     const proveAtStart = () => prove(true).catch((error) => (isLocked(error) ? undefined : Promise.reject(error)))
     await retry(proveAtStart, { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE })
-    schemaName = await readSchemaName(connection)
+    schemaName = await readSchemaName(connection, SCHEMA_OF_PLANTS)
     const warning = onWarning && (await describeIntruders(connection, database))
     if (warning) onWarning(warning)
   } catch (error) {
@@ -110,8 +110,13 @@ async function beginWriting(address: Address): Promise<Transaction> {
   }
 }
 
-async function readSchemaName(connection: Connection): Promise<string> {
-  const [row] = await select(connection, 'SELECT current_schema() AS name')
+/** The first schema of the search path that has plants: where the first of all has none, only statements of SQL find them. */
+const SCHEMA_OF_PLANTS = `
+  SELECT nspname AS name FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+  WHERE pg_class.oid = '"Plant"'::regclass`
+
+async function readSchemaName(connection: Connection, sql = 'SELECT current_schema() AS name'): Promise<string> {
+  const [row] = await select(connection, sql)
   return String(row?.['name'])
 }
 

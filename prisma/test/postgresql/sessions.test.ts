@@ -34,7 +34,7 @@ const WAYS: Record<string, (name: string) => Promise<string>> = {
 const OTHERS = `extra_float_digits = -15; bytea_output = escape; IntervalStyle = sql_standard; client_encoding = LATIN1;
   standard_conforming_strings = off; escape_string_warning = off; array_nulls = off; transform_null_equals = on;
   client_min_messages = debug5; default_transaction_deferrable = on; quote_all_identifiers = on; xmloption = document;
-  plan_cache_mode = force_generic_plan; exit_on_error = on; search_path = public, pg_catalog`
+  plan_cache_mode = force_generic_plan; exit_on_error = on; search_path = pg_catalog, public`
 const SETTINGS = [
   `TimeZone = 'America/New_York'; DateStyle = 'ISO, MDY'`,
   `TimeZone = 'Asia/Tokyo'; DateStyle = 'SQL, DMY'`,
