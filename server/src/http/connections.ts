@@ -29,6 +29,9 @@ const MAX_FEW = 8
 /** How long the first connection of a burst waits for the others at most, in milliseconds. */
 const MAX_BURST = 200
 
+/** Connections with a response that is decided to be their last. */
+const ended = new WeakSet<Socket>()
+
 /** The part of a connection that only its handle knows, which is private to Node.js. */
 type HandledSocket = Socket & { _handle?: { bytesWritten: number; writeQueueSize: number } | null }
 
@@ -144,19 +147,36 @@ export function closeLingering(request: IncomingMessage): void {
   }
 }
 
+/** Makes a response the last one of its connection. What follows its request would get none, so it is not handled. */
+export function endAfter(response: ServerResponse): void {
+  response.setHeader('Connection', 'close')
+  ended.add(response.req.socket)
+}
+
+/** Returns whether a request follows the last one of its connection, and discards what comes next, without parsing it. */
+export function isAfterEnd({ socket }: IncomingMessage): boolean {
+  if (!ended.has(socket)) return false
+  discardRest(socket)
+  return true
+}
+
+function discardRest(socket: Socket): void {
+  // A listener takes the connection from the parser, which is a listener itself then.
+  socket.on('data', () => {}).removeAllListeners('data')
+}
+
 /**
  * Makes a request the last one of its connection if it asks for another protocol, which it does not get. Node.js loses what
  * follows it in the same packet, and would read what comes next from its middle.
  */
 export function endAfterUpgrade(request: IncomingMessage, response: ServerResponse): void {
   if (request.headers.upgrade === undefined) return
-  response.setHeader('Connection', 'close')
+  endAfter(response)
   closeLingering(request)
   const push = request.push.bind(request)
   // The parser calls it at the end of a request, before it reads on.
   request.push = (chunk, encoding) => {
-    // A listener takes the connection from the parser, which is a listener itself then.
-    if (chunk === null) request.socket.on('data', () => {}).removeAllListeners('data')
+    if (chunk === null) discardRest(request.socket)
     return push(chunk, encoding)
   }
 }

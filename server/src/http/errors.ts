@@ -7,7 +7,7 @@ import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
 import { CLIENT_CLOSED_REQUEST, type Rejection, requestRejected } from '../telemetry/events.ts'
 import { oncePer } from '../telemetry/log.ts'
-import { closeLingering } from './connections.ts'
+import { closeLingering, endAfter } from './connections.ts'
 import { sendJson } from './responses.ts'
 
 declare module 'node:http' {
@@ -130,7 +130,7 @@ function describeIssues({ issues }: ValidationError, whole: string): string {
 export function sendError(response: ServerResponse, failure: HttpError): void {
   for (const [name, value] of Object.entries(failure.headers)) response.setHeader(name, value)
   const { req: request } = response
-  if (!endsSoon(request)) response.setHeader('Connection', 'close')
+  if (!endsSoon(request) || response.getHeader('Connection') === 'close') endAfter(response)
   // On a connection that stays open, Node.js reads and discards the rest of the body.
   if (!request.complete && response.getHeader('Connection') === 'close') closeLingering(request)
   response.statusCode = failure.status

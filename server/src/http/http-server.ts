@@ -1,7 +1,7 @@
 import { createServer, IncomingMessage, type Server, type ServerOptions, ServerResponse } from 'node:http'
 import type { Express, Request, Response } from 'express'
 import type { Settings } from '../settings.ts'
-import { type Connections, endAfterUpgrade, trackConnections } from './connections.ts'
+import { type Connections, endAfter, endAfterUpgrade, isAfterEnd, trackConnections } from './connections.ts'
 import { rejectTarget, rejectUnparsed } from './malformed-requests.ts'
 import { respondToHalfClosed } from './ports.ts'
 
@@ -26,11 +26,12 @@ const LATE_CHECK_INTERVAL = 1_000
 export function createHttpServer(app: Express, settings: Settings): HttpServer {
   let draining = false
   function receive(message: IncomingMessage, reply: ServerResponse): void {
+    if (isAfterEnd(message)) return
     const [request, response] = [message as Request, reply as Response]
     connections.closeWithConnection(response)
     endAfterUpgrade(request, response)
     if (request.headers['transfer-encoding'] !== undefined) yieldBetweenChunks(request)
-    if (draining) response.setHeader('Connection', 'close')
+    if (draining) endAfter(response)
     // The app responds to all targets that Express can read.
     app(request, response, () => rejectTarget(request, response))
   }

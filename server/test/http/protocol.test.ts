@@ -170,3 +170,18 @@ test.each<[what: string, wire: string, ...responses: string[]]>([
   })
   expect(described).toEqual(expected)
 })
+
+test.each([
+  ['without Host', get('/plants', { ...KEEP_ALIVE, Host: null })],
+  ['with two', get('/plants', { ...KEEP_ALIVE, Host: ['a', 'b'] })],
+  ['without a target', get('http://', KEEP_ALIVE)],
+  ['with a large body', post('x'.repeat(110_000), KEEP_ALIVE)],
+])('nothing is stored behind a request %s, which ends its connection', async (_what, wire) => {
+  const socket = await openSocket(server.url)
+  for (const part of [wire + createPlant(server.token, 30001), createPlant(server.token, 30002)]) {
+    socket.write(withToken(part, server.token), 'latin1')
+    await nextTurn()
+  }
+  expect(readResponses(await readAll(socket)).map(({ status }) => Math.floor(status / 100))).toEqual([4])
+  expect(await (await server.call('/plants')).text()).not.toContain('plant 3000')
+})

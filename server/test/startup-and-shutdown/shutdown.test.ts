@@ -13,7 +13,7 @@ import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
 import { readMetric } from '../helpers/telemetry/read-metric.ts'
 import { openSocket, readAll, readResponses } from '../helpers/wire/connection.ts'
-import { get, KEEP_ALIVE, NO_TOKEN, post, withToken } from '../helpers/wire/requests.ts'
+import { createPlant, get, KEEP_ALIVE, NO_TOKEN, post, withToken } from '../helpers/wire/requests.ts'
 
 const folder = temporaryFolder()
 
@@ -48,11 +48,14 @@ test('a request in flight at shutdown gets its response, and new connections are
   socket.write(wire.slice(0, head))
   const [interim] = await once(socket, 'data')
   const [closing, rest] = [server.close(), readAll(socket)]
-  socket.write(wire.slice(head))
+  // The second ends the connection, so that the third would get no response.
+  socket.write(wire.slice(head) + createPlant(server.token, 57002) + createPlant(server.token, 57003))
   const responses = readResponses(String(interim) + (await rest))
   await closing
-  expect(responses.map(({ status }) => status)).toEqual([100, 200])
+  expect(responses.map(({ status }) => status)).toEqual([100, 200, 200])
   await expect(fetch(server.url)).rejects.toThrow()
+  await using next = await startTestServer({ databaseUrl: server.databaseUrl })
+  expect(await (await next.call('/plants')).json()).toEqual([{ name: 'Ficus' }, { name: 'plant 57002' }])
 })
 
 test('connections that are never read, handed over or silent end with the shutdown, within its timeout', async () => {
