@@ -25,7 +25,7 @@ const long = [
   // Pages in a browser, and the Prisma command line.
   'prisma/test/prisma-cli/*.test.ts',
   'server/test/docs/page.test.ts',
-  // Failures of every kind; durability.test.ts stays as the one crash, and server/test/overload as the hostile clients.
+  // Failures of every kind; histories.test.ts stays as the one crash, and server/test/overload as the hostile clients.
   'server/test/commands/unready-database.test.ts',
   'server/test/storage/{faulty-disk,moved-files,postgresql-*,power-failures,storage-failures}.test.ts',
   'server/test/telemetry/slow-log-reader.test.ts',
