@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
+import { listSkipped } from './test/helpers/list-skipped.ts'
 import { isLong } from './test/helpers/long-tests.ts'
 
 // Tests mostly wait, so more files than there are cores run in parallel; the long ones work more.
@@ -56,8 +57,10 @@ export default defineConfig({
   test: {
     globalSetup: ['test/helpers/server/run-folder.ts'],
     maxWorkers,
+    // For the list of skipped tests.
+    includeTaskLocation: true,
     // The JSON report is for .ci/run.
-    reporters: ['default', ['json', { outputFile: 'node_modules/.cache/tests.json' }]],
+    reporters: ['default', listSkipped, ['json', { outputFile: 'node_modules/.cache/tests.json' }]],
     projects: [
       {
         ...project,
