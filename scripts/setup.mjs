@@ -37,8 +37,8 @@ function setUp({ build }) {
   doOnce('generate', { inputs: [...inputs, 'prisma/prisma.config.ts'], outputs }, () =>
     run('npm', ['--prefix', 'prisma', 'run', '--silent', 'generate']),
   )
-  // The compiler finds out itself what has changed, in a tenth of a second.
-  if (build) run(node, ['server/scripts/build.mjs'])
+  // The compiler finds out itself what has changed, in a tenth of a second, and says so.
+  if (build) run(node, ['server/scripts/build.mjs'], ['inherit', 2, 2])
 }
 
 /** Does a step if an input or an output has changed since the last time. */
