@@ -89,7 +89,7 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
     } catch (error) {
       if (isFetchError(error)) {
         const message = "The token issuer's keys are currently unavailable. Retry the request."
-        throw shed('issuer-keys', message, COOLDOWN / 1_000, error)
+        shed('issuer-keys', message, COOLDOWN / 1_000, error)
       }
       if (error instanceof jose.errors.JWTExpired) return 'tokenEnded'
       // Which rule a token breaks would only help forgers. A key that cannot be used, such as a short one, is not a fault of

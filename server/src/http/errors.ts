@@ -58,14 +58,15 @@ export class HttpError extends Error {
 }
 
 /**
- * Counts a request that is shed under its reason, and returns its error.
+ * Sheds a request: counts it under its reason, and throws its error.
  *
  * @param retryAfter when its client should retry it, in seconds
  * @param cause what is logged; undefined: nothing
+ * @throws HttpError `unavailable`, always
  */
-export function shed(reason: Rejection, message: string, retryAfter: number, cause?: unknown): HttpError {
+export function shed(reason: Rejection, message: string, retryAfter: number, cause?: unknown): never {
   requestRejected.publish(reason)
-  return new HttpError('unavailable', message, { headers: { 'Retry-After': String(retryAfter) }, cause })
+  throw new HttpError('unavailable', message, { headers: { 'Retry-After': String(retryAfter) }, cause })
 }
 
 /** Responds to every failure with an `Error` body. What is not a {@link HttpError} is a fault of the server: 500, logged. */

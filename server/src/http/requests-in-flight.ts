@@ -22,17 +22,24 @@ const CHECK_INTERVAL = 1_000
 /** How long no other scan is made for a client that the last one had nothing for, in milliseconds: one takes about 0.1 ms. */
 const SCAN_INTERVAL = 5
 
-/** A request from its begin until the operating system has taken its response. */
+/**
+ * A request from its begin until the operating system has taken its response. It is in one of these states:
+ *
+ * - working: the server works on the request.
+ * - waiting: the request waits for its client, which sends the body or reads the response. It gives way to others.
+ * - shed: the request has no place among those in flight, and gets a response with an error.
+ * - done: nothing of the request is in memory any more.
+ */
 interface Slot {
   readonly request: Request
   readonly response: Response
-  /** Where it is among all slots. */
+  /** The position among all slots. */
   index: number
-  /** The address or the account that holds it; undefined: the request was shed. */
+  /** The address or the account that the request is counted for; undefined: the request is shed, or done. */
   client: string | undefined
-  /** Since when it waits for its client; undefined: the server works on it. */
+  /** Since when the request is waiting, by `performance.now()`; undefined: it is not. */
   waitsSince: number | undefined
-  /** How many bytes of its connection the operating system had taken then. */
+  /** How many bytes of the connection the operating system had taken then. */
   taken: number
 }
 
@@ -40,16 +47,16 @@ interface Slot {
  * Limits the requests in flight, and so the memory of the process, since each takes at most a fixed amount. Addresses, and
  * then accounts, share the limit; what is beyond it is shed early, because a late response is useless and delays others.
  *
- * What waits for its client gives way: where no slot is left, a client that holds few gets that of the request that has
- * waited longest for its client (a body that arrives, a response that is not read), of the client with most of these.
+ * Waiting requests give way: where no place is left, a client with few requests gets the place of the request that has waited
+ * longest, of the client with most waiting requests.
  *
- * What is behind another request on its connection takes at most half of all slots: it does not give way, and hundreds of these
- * arrive at once, which are counted for their address until their account is known.
+ * Requests behind another one on their connection take at most half of all places: they do not give way, and hundreds of them
+ * arrive together, which are counted for their address until their account is known.
  */
 export function createRequestsInFlight(settings: Pick<Settings, 'maxRequestsInFlight' | 'trustProxy'>) {
   const { maxRequestsInFlight, trustProxy } = settings
   const share = createFairShare(maxRequestsInFlight)
-  /** Also those of requests that were shed, until they have their response. */
+  /** Also those of shed requests, until they have their response. */
   const slots: Slot[] = []
   let timer: NodeJS.Timeout | undefined
   let nextScan = 0
@@ -62,6 +69,8 @@ export function createRequestsInFlight(settings: Pick<Settings, 'maxRequestsInFl
   }
 
   function remove(slot: Slot): void {
+    // Removed before, its position is that of another one.
+    if (slots[slot.index] !== slot) return
     release(slot)
     const last = slots.pop()
     if (last === undefined || last === slot) return
@@ -74,7 +83,7 @@ export function createRequestsInFlight(settings: Pick<Settings, 'maxRequestsInFl
     if (isDone(slot)) return
     const isBehind = !slot.response.socket
     const isFull = isBehind && share.used() >= maxRequestsInFlight / 2
-    if (!isFull && (share.hasRoom(client) || giveWay(client))) {
+    if (!isFull && (share.hasRoom(client) || makeRoom(client))) {
       share.take(client)
       slot.client = client
       return
@@ -83,10 +92,10 @@ export function createRequestsInFlight(settings: Pick<Settings, 'maxRequestsInFl
     if (isBehind) slot.request.socket.destroy()
     // A random time, so that clients that were rejected together do not retry together.
     const seconds = 1 + Math.floor(Math.random() * 3)
-    throw shed('in-flight', 'The server has more requests than it can handle. Retry later.', seconds)
+    shed('in-flight', 'The server has more requests than it can handle. Retry later.', seconds)
   }
 
-  /** Removes what is done, and returns what waits for its client, by the client that holds it. */
+  /** Removes the requests that are done, and returns the waiting ones of each client. */
   function scan(now: number): Map<string, Slot[]> {
     const waiting = new Map<string, Slot[]>()
     for (const slot of [...slots]) {
@@ -100,8 +109,13 @@ export function createRequestsInFlight(settings: Pick<Settings, 'maxRequestsInFl
     return waiting
   }
 
-  /** Ends a request that waits for its client, unless `client` holds about as many as any other has of these. */
-  function giveWay(client: string): boolean {
+  /**
+   * Makes room for a client: removes what is done or, if that is not enough, ends a waiting request, unless this client has
+   * about as many requests as any other client has waiting ones.
+   *
+   * @returns whether there is room now
+   */
+  function makeRoom(client: string): boolean {
     const now = performance.now()
     if (now < nextScan && mostWaiting <= share.heldBy(client) + 1) return false
     nextScan = now + SCAN_INTERVAL
@@ -111,10 +125,14 @@ export function createRequestsInFlight(settings: Pick<Settings, 'maxRequestsInFl
     if (share.hasRoom(client)) return true
     if (mostWaiting <= share.heldBy(client) + 1) return false
     const longest = most.reduce((one, other) => (Number(other.waitsSince) < Number(one.waitsSince) ? other : one))
-    release(longest)
-    longest.request.socket.destroy()
-    requestRejected.publish('gave-way')
+    endWaiting(longest)
     return true
+  }
+
+  function endWaiting(slot: Slot): void {
+    release(slot)
+    slot.request.socket.destroy()
+    requestRejected.publish('gave-way')
   }
 
   function check(): void {
@@ -168,7 +186,7 @@ export function createRequestsInFlight(settings: Pick<Settings, 'maxRequestsInFl
   }
 }
 
-/** Whether nothing of a request is in memory any more: its client is gone, or has everything, and the server has responded. */
+/** Whether a request is done: the server has responded, and the client has everything or is gone. */
 function isDone({ response }: Slot): boolean {
   return response.closed && (response.headersSent || response.writableEnded)
 }
@@ -183,7 +201,7 @@ function isArriving({ request, response }: Slot): boolean {
   return response.socket !== null && request.readableFlowing === true && !request.complete
 }
 
-/** Notes since when a request waits for its client: since the last time that the operating system took something. */
+/** Notes since when a request is waiting: since the last time that the operating system took a part of its response. */
 function noteWaiting(slot: Slot, now: number): void {
   if (!isUnread(slot) && !isArriving(slot)) {
     slot.waitsSince = undefined
