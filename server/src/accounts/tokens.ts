@@ -26,14 +26,16 @@ export type TokenState = 'active' | 'expired' | 'revoked'
 const ACCOUNT_NAME = /^[\p{L}\p{M}\p{N}\p{P}\p{S}](?:[\p{L}\p{M}\p{N}\p{P}\p{S} ]{0,198}[\p{L}\p{M}\p{N}\p{P}\p{S}])?$/u
 
 /** Creates, lists, revokes and finds the tokens of all accounts. */
-export type TokenStore = ReturnType<typeof createTokenStore>
+export interface TokenStore extends Omit<Tokens, 'create'> {
+  /** Creates a token. The result is the only place where it is ever seen. */
+  create(newToken: NewToken): Promise<Token & { token: string }>
+}
 
 /** Creates the token store of a database. */
-export function createTokenStore(tokens: Tokens) {
+export function createTokenStore(tokens: Tokens): TokenStore {
   return {
     ...tokens,
-    /** Creates a token. The result is the only place where it is ever seen. */
-    async create(newToken: NewToken): Promise<Token & { token: string }> {
+    async create(newToken) {
       const { account, scopes = ScopeSchema.options, expiresAt = null, label = null } = newToken
 
       const token = generateToken()

@@ -10,7 +10,18 @@ const SEQ_BYTES = 8
 const SHAPE = /^[\w-]{48}$/
 
 /** Cursors, which tell clients where the next page begins and nothing else. */
-export type Cursors = ReturnType<typeof createCursors>
+export interface Cursors {
+  /** Reads the secret before a page needs it, which creates the first one. A failure is left to that page. */
+  prepare(): Promise<void>
+  /** Returns a cursor of the page after the plant `seq` in an account's list. */
+  write(account: string, seq: number): Promise<string>
+  /**
+   * Returns the `seq` in a cursor.
+   *
+   * @throws HttpError `invalidQuery` where it was not created for this account with this secret
+   */
+  read(account: string, cursor: string): Promise<number>
+}
 
 /**
  * Creates the cursors of a service. `seq` counts the plants of all accounts, so it is encrypted, and authenticated together
@@ -21,7 +32,7 @@ export type Cursors = ReturnType<typeof createCursors>
  *
  * @param readSecret reads the 32 bytes that all servers of the database share. Called again only if it failed
  */
-export function createCursors(readSecret: () => Promise<Buffer>) {
+export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
   let key: Promise<KeyObject> | undefined
 
   function readKey(): Promise<KeyObject> {
@@ -35,13 +46,11 @@ export function createCursors(readSecret: () => Promise<Buffer>) {
   }
 
   return {
-    /** Reads the secret before a page needs it, which creates the first one. A failure is left to that page. */
-    async prepare(): Promise<void> {
+    async prepare() {
       await readKey().catch(() => {})
     },
 
-    /** Returns a cursor of the page after the plant `seq` in an account's list. */
-    async write(account: string, seq: number): Promise<string> {
+    async write(account, seq) {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv(CIPHER, await readKey(), nonce).setAAD(Buffer.from(account))
       const plain = Buffer.alloc(SEQ_BYTES)
@@ -50,12 +59,7 @@ export function createCursors(readSecret: () => Promise<Buffer>) {
       return Buffer.concat([nonce, encrypted, cipher.getAuthTag()]).toString('base64url')
     },
 
-    /**
-     * Returns the `seq` in a cursor.
-     *
-     * @throws HttpError `invalidQuery` where it was not created for this account with this secret
-     */
-    async read(account: string, cursor: string): Promise<number> {
+    async read(account, cursor) {
       if (!SHAPE.test(cursor)) throw invalid()
       const bytes = Buffer.from(cursor, 'base64url')
       const decipher = createDecipheriv(CIPHER, await readKey(), bytes.subarray(0, NONCE_BYTES))

@@ -5,7 +5,14 @@ import { readVersion } from '../installation.ts'
 import * as events from './events.ts'
 
 /** The metrics of this process, in Prometheus text format. */
-export type Metrics = ReturnType<typeof createMetrics>
+export interface Metrics {
+  /** The media type of the text. */
+  readonly contentType: string
+  /** Reads all metrics, as text. */
+  text(): Promise<string>
+  /** Stops counting events. */
+  close(): void
+}
 
 /** What the metrics read. */
 interface MetricSources {
@@ -31,7 +38,7 @@ const METHODS = new Set<string>(['HEAD', 'OPTIONS', ...operations.map(({ method 
  * Starts counting events. Every counter of an enumeration begins with 0: the first event is then an increase, which a rule
  * can see. No label has a value that a client chooses.
  */
-export function createMetrics({ engine, isReady, ...sources }: MetricSources) {
+export function createMetrics({ engine, isReady, ...sources }: MetricSources): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -95,7 +102,7 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources) {
   return {
     contentType: registry.contentType,
     text: () => registry.metrics(),
-    close(): void {
+    close() {
       for (const unsubscribe of unsubscribes) unsubscribe()
       registry.clear()
     },
