@@ -57,11 +57,11 @@ describe('the role of the servers', () => {
     // Each operation needs its rights.
     for (const { name: account, request, response } of operations) {
       const { token } = await server.createToken({ account })
-      await server.post(JSON.stringify(FICUS), { token })
+      await server.post(String(stringify(FICUS)), { token })
       expect(await callOf(request, server.url, token), account).toEqual(parse(stringify(response)))
     }
     // A plant is compared with the one of its id.
-    await server.post(JSON.stringify(FICUS))
+    await server.post(String(stringify(FICUS)))
     expect((await server.post('{"id":1,"name":"Aloe"}')).status).toBe(400)
     const { id, token } = await server.createToken()
     await server.revoke(id)
@@ -244,7 +244,7 @@ test.runIf(hasNginx).for(operations)(
   async ({ name, request }) => {
     const { server: databaseUrl } = await createMigrated(`lost_${name.toLowerCase()}`)
     await using server = await startTestServer({ databaseUrl })
-    await server.post(JSON.stringify(FICUS))
+    await server.post(String(stringify(FICUS)))
     await using network = await startFaultyNetwork(Number(new URL(server.url).port))
     const port = Number(new URL(network.url('plants')).port)
     const url = `http://127.0.0.1:${await freePort()}`

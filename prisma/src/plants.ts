@@ -49,7 +49,7 @@ export interface ListRange extends ListFilter {
  * The columns that filter a list, such as 'tag': a plant has to have the same text. Each needs an index in both engines
  * (CONTRIBUTING.md).
  */
-const listFilters = [] as const satisfies readonly (keyof PlantRow)[]
+export const listFilters = [] as const satisfies readonly (keyof PlantRow)[]
 
 /** The text of each filter of a list. Default: any. */
 export type ListFilter = { readonly [Column in (typeof listFilters)[number]]?: string | undefined }

@@ -2,8 +2,8 @@
 import { readdirSync } from 'node:fs'
 import { type Contract, contract } from '@plant-store/contract'
 
-/** The plant that an account has before each request of a test. */
-export const FICUS = { id: 1, name: 'Ficus', tag: 'fig' }
+/** The plant that an account has before each request of a test. A response with another id would be one that was rounded. */
+export const FICUS = { id: 9007199254740993n, name: 'Ficus', tag: 'fig' }
 
 /** The cases of an operation. A body is a value with int64s as integers, or undefined if there is none. */
 export interface OperationCases {
@@ -12,7 +12,8 @@ export interface OperationCases {
   /** The body of its response. */
   readonly response: unknown
   /**
-   * More requests, each with the text of a body, if it has one, and the response: its body, or the number of an `Error`.
+   * More requests, each with the text of a body, if it has one, and the response: its body, `undefined` for none,
+   * or the number of an `Error`.
    * `<cursor>` is that of another account. The conformance suite derives others from the contract.
    */
   readonly requests: readonly (readonly [what: string, request: string, body: string, response: unknown])[]

@@ -1,5 +1,6 @@
 /** Requests derived from the contract: each field is valid, at a limit or beyond it, of another type, repeated or missing. */
 import fc from 'fast-check'
+import { FICUS, stringify } from '../../../test/helpers/operations.ts'
 import { requestRules } from '../../src/generated/requests.ts'
 import { type OperationName, routes } from '../../src/generated/routes.ts'
 
@@ -13,7 +14,7 @@ export interface AnyRequest {
 }
 
 /** Few, so that requests meet what others have stored. */
-const COMMON: Record<string, readonly unknown[]> = { integer: [1, 2], string: ['fig', 'Ficus'], boolean: [true, false] }
+const COMMON: Record<string, readonly unknown[]> = { integer: [1, 2, FICUS.id, FICUS.id - 1n], string: ['fig', 'Ficus'], boolean: [true, false] }
 const TEXTS = ['fig ', '', '"', '🪴', '\0', 'x'.repeat(200)]
 const OTHERS = ['null', 'true', '1.5', '"1"', '[]', '{}']
 
@@ -23,7 +24,7 @@ function valuesOf(name: string, { type, values, items, minimum, maximum }: Rule)
   const limits = [minimum, maximum].flatMap((limit) => (limit === undefined ? [] : [BigInt(limit)]))
   const near = limits.flatMap((limit) => [limit - 1n, limit, limit + 1n].map(String))
   const common = name === 'cursor' ? ['<cursor>'] : (values ?? COMMON[type] ?? [])
-  const texts = [...common, ...TEXTS].map((text) => JSON.stringify(text))
+  const texts = [...common, ...TEXTS].map((text) => String(stringify(text)))
   return fc.oneof(
     { weight: 9, arbitrary: fc.constantFrom(...texts.slice(0, common.length)) },
     { weight: 1, arbitrary: fc.constantFrom(...texts, ...near, ...OTHERS) },

@@ -20,7 +20,7 @@ test.each(operations)(
   '$name responds, to HEAD without a body, and without a token with 401 before anything else is read',
   async ({ request: { method, target, body }, response }) => {
     const { token, post } = await newAccount()
-    await post(JSON.stringify(FICUS))
+    await post(String(stringify(FICUS)))
     const parts: RequestParts = { method, target, ...(body !== undefined && { body }) }
     const send = (change: RequestParts) => sendRequests({ url: server.url, token }, request({ ...parts, ...change }))
     const [received] = await send({})
