@@ -28,6 +28,11 @@ const LINGERING = 1_000
 const MAX_FEW = 8
 /** How long the first connection of a burst waits for the others at most, in milliseconds. */
 const MAX_BURST = 200
+/**
+ * How many connections of a burst are read in a turn. Their tokens are looked up in the next one, and until then their requests
+ * count for their address, of which others may be behind the same proxy.
+ */
+const READS_PER_TURN = 32
 
 /** Connections with a response that is decided to be their last. */
 const ended = new WeakSet<Socket>()
@@ -97,7 +102,7 @@ export function trackConnections(server: Server, maxConnections: number): Connec
  * event loop would take longer than the one before, while Node.js accepts one connection of each listener per turn.
  */
 export function acceptBurstsFirst(server: Server): void {
-  let arrived: Socket[] = []
+  const arrived: Socket[] = []
   let begin = 0
 
   function read(known: number): void {
@@ -106,8 +111,12 @@ export function acceptBurstsFirst(server: Server): void {
       setImmediate(read, arrived.length)
       return
     }
-    for (const socket of arrived) socket.resume()
-    arrived = []
+    readSome()
+  }
+
+  function readSome(): void {
+    for (const socket of arrived.splice(0, READS_PER_TURN)) socket.resume()
+    if (arrived.length > 0) setImmediate(readSome)
   }
 
   // An option of `net.Server` that the one of HTTP does not pass on.
