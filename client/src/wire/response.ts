@@ -34,15 +34,16 @@ export async function readText(
 ): Promise<string> {
   let text = ''
   let size = 0
-  const decoder = new TextDecoder()
+  // jsdom has none, nor streams.
+  const decoder = globalThis.TextDecoder && new TextDecoder()
   const body = response.body as AsyncIterable<Uint8Array | string> | undefined
   // A loop that throws cancels the stream.
-  for await (const chunk of body?.[Symbol.asyncIterator] ? body : [await response.text()]) {
+  for await (const chunk of decoder && body?.[Symbol.asyncIterator] ? body : [await response.text()]) {
     size += chunk.length
     if (size > limit) throw new MalformedResponseError(`more than ${limit} bytes; raise maxResponseBytes`, head, call)
-    text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })
+    text += typeof chunk === 'string' ? chunk : decoder?.decode(chunk, { stream: true })
   }
-  return text + decoder.decode()
+  return text + (decoder?.decode() ?? '')
 }
 
 /**
