@@ -4,7 +4,12 @@ export const cases: OperationCases = {
   input: { id: 2, name: 'Aloe', tag: '' },
   response: { name: 'Aloe', tag: '' },
   requests: [
-    ['the same plant again', 'POST /plants', '{"id":9007199254740993,"name":"Ficus","tag":"fig"}', { name: 'Ficus', tag: 'fig' }],
+    [
+      'the same plant again',
+      'POST /plants',
+      '{"id":9007199254740993,"name":"Ficus","tag":"fig"}',
+      { name: 'Ficus', tag: 'fig' },
+    ],
     ['a field of the query', 'POST /plants?tag=x', '{"id":2,"name":"Aloe"}', { name: 'Aloe' }],
     ['an unknown field', 'POST /plants', '{"id":2,"name":"","height":3,"__proto__":{"tag":"x"}}', { name: '' }],
     ['the largest id', 'POST /plants', '{"id":9223372036854775807,"name":"\\"id\\":9"}', { name: '"id":9' }],

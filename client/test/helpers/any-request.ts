@@ -14,7 +14,11 @@ export interface AnyRequest {
 }
 
 /** Few, so that requests meet what others have stored. */
-const COMMON: Record<string, readonly unknown[]> = { integer: [1, 2, FICUS.id, FICUS.id - 1n], string: ['fig', 'Ficus'], boolean: [true, false] }
+const COMMON: Record<string, readonly unknown[]> = {
+  integer: [1, 2, FICUS.id, FICUS.id - 1n],
+  string: ['fig', 'Ficus'],
+  boolean: [true, false],
+}
 const TEXTS = ['fig ', '', '"', '🪴', '\0', 'x'.repeat(200)]
 const OTHERS = ['null', 'true', '1.5', '"1"', '[]', '{}']
 
