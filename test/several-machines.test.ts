@@ -62,7 +62,7 @@ describe('the role of the servers', () => {
     }
     // A plant is compared with the one of its id.
     await server.post(String(stringify(FICUS)))
-    expect((await server.post('{"id":1,"name":"Aloe"}')).status).toBe(400)
+    expect((await server.post(String(stringify({ ...FICUS, name: 'Aloe' })))).status).toBe(400)
     const { id, token } = await server.createToken()
     await server.revoke(id)
     expect((await server.call('/plants', { token })).status).toBe(401)
