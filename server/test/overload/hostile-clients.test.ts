@@ -187,6 +187,30 @@ test(
   },
 )
 
+test('requests of every kind leave nothing in memory', async () => {
+  await using server = await startTestServer(shutdown)
+  const { hostname, port } = new URL(server.url)
+  const connection = await openConnection(server.url)
+  const { token } = server
+  const wires = [createPlant(token, 1), createPlant(token, 1, 'taken')]
+  for (const query of ['', '?limit=9', '?limit=none']) wires.push(listPlants(token, query))
+  const send = async (rounds: number) => {
+    for (let round = 0; round < rounds; round++) {
+      connect(Number(port), hostname)
+        .end(createPlant(token, 1).slice(0, -5))
+        .on('error', () => {})
+        .resume()
+      const all = [...wires, createPlant(token, round % 50), listPlants(`pst_${round}`), get(`/${round}`, OPEN)]
+      for (const wire of all) await connection.send(wire)
+    }
+    await until(async () => (await readMetric(server, 'plant_store_open_connections')) === 1)
+  }
+  await send(500)
+  const before = memoryInUse()
+  await send(500)
+  expect(memoryInUse() - before).toBeLessThan(MEBIBYTE)
+})
+
 test('a request that was rejected while its token was looked up takes no place afterwards', async () => {
   await using server = await startTestServer(shutdown)
   for (let count = 0; count < 3; count++) {
