@@ -32,7 +32,7 @@ const MAX_BURST = 200
  * How many connections of a burst are read in a turn. Their tokens are looked up in the next one, and until then their requests
  * count for their address, of which others may be behind the same proxy.
  */
-const READS_PER_TURN = 32
+const READS_PER_TURN = 8
 
 /** Connections with a response that is decided to be their last. */
 const ended = new WeakSet<Socket>()
