@@ -23,6 +23,8 @@ export interface GroupCommitOptions<Item, Result> {
 const MAX_PAUSE = 4
 /** How long it waits, as a part of the time that the last commit took. */
 const PAUSE = 1 / 8
+/** A batch waits while each turn of the event loop makes it so many times as large. */
+const GROWTH = 9 / 8
 
 interface Waiter<Item, Result> {
   account: string
@@ -34,8 +36,9 @@ interface Waiter<Item, Result> {
 }
 
 /**
- * Creates a group commit. A commit costs a sync of the disk however many rows it holds, so the items added during one turn
- * of the event loop, and those added during the commit before, share one.
+ * Creates a group commit. A commit costs a sync of the disk however many rows it holds, so the items added during the commit
+ * before share one, with those that the next turns of the event loop bring while these bring many: clients that got their
+ * results together send their next items within a few turns.
  *
  * Where a commit takes long, the next one waits a little for those who get their results and come back with the next item.
  * Without that pause, two halves would take turns, and a slow disk would store half as much. A lone item never waits.
@@ -52,8 +55,12 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
   async function run(): Promise<void> {
     let pause = 0
     while (waiting.size() > 0) {
-      // Every request that has arrived by now joins the batch. A timer waits at least a millisecond.
-      await (pause < 1 ? nextTurn() : clock.sleep(pause))
+      // A timer waits at least a millisecond.
+      if (pause >= 1) await clock.sleep(pause)
+      for (let size = 0; waiting.size() > size * GROWTH; ) {
+        size = waiting.size()
+        await nextTurn()
+      }
       const begin = clock.now()
       await commitBatch(takeBatch(), begin)
       pause = Math.min((clock.now() - begin) * PAUSE, MAX_PAUSE)

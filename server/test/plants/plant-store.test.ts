@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Plants, StorageError } from '@plant-store/prisma'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Cursors } from '../../src/plants/cursor.ts'
@@ -136,6 +137,19 @@ test.each<[string, Options, string[][]]>([
     expect(sizes).toEqual(expected.map((batch) => batch.length))
   },
 )
+
+test('a batch waits while each turn brings many more items, but not for one after the other', async () => {
+  const { add, batches } = create()
+  const added: Promise<string>[] = []
+  for (const count of [1, 2, 4, 8, ...Array<number>(10).fill(1)]) {
+    // Begun before the wait of the batch, it ends before that.
+    const turn = nextTurn()
+    for (let index = 0; index < count; index++) added.push(add('a'))
+    await turn
+  }
+  await Promise.all(added)
+  expect(batches[0]).toHaveLength(16)
+})
 
 test('a batch takes from each account in turn, whatever one of them has added before', async () => {
   const { add, batches } = create({ maxBatchItems: 3 })
