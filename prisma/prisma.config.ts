@@ -1,9 +1,8 @@
 import path from 'node:path'
 import { defineConfig } from 'prisma/config'
 import { argumentUrl } from './prisma-cli/schema-engine-database.ts'
+import { databaseUrl, isPostgresqlUrl } from './src/database-url.ts'
 import { loadSettingsFile, readVariable } from './src/environment.ts'
-import { databaseUrl } from './src/open-database.ts'
-import { isPostgresqlUrl } from './src/postgresql/address.ts'
 
 // Prisma would download its schema engine from a host that many networks cannot reach. With this executable it downloads
 // nothing. Windows cannot run it: `generate`, `validate`, `format` and `studio` work there, `migrate` needs a Unix shell

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
+import { databaseUrl, isPostgresqlUrl } from '../src/database-url.ts'
 import { readVariable } from '../src/environment.ts'
-import { databaseUrl } from '../src/open-database.ts'
-import { isPostgresqlUrl } from '../src/postgresql/address.ts'
 import { argumentUrl, type SchemaEngineDatabase } from './schema-engine-database.ts'
 import { createSchemaEngine, type Datamodel, type DevDiagnosticInput, type SchemaEngine } from './webassembly-engine.ts'
 

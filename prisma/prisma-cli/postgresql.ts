@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { ColumnTypeEnum, type SqlDriverAdapter, type SqlQuery, type SqlResultSet } from '@prisma/driver-adapter-utils'
 import type pg from 'pg'
-import { StorageError } from '../src/database.ts'
+import { StorageError, select } from '../src/engine.ts'
 import { type Address, describeDatabase, readAddress } from '../src/postgresql/address.ts'
 import { describeError } from '../src/postgresql/errors.ts'
 import { openPool } from '../src/postgresql/pool.ts'
-import { select } from '../src/prisma-client.ts'
 import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schema-engine-database.ts'
 
 /** The database that every server has. */

@@ -4,9 +4,8 @@ import {
   type SqlMigrationAwareDriverAdapterFactory,
   type SqlResultSet,
 } from '@prisma/driver-adapter-utils'
-import { databaseUrl } from '../src/open-database.ts'
-import { isPostgresqlUrl, readAddress } from '../src/postgresql/address.ts'
-import { databaseFile } from '../src/sqlite/address.ts'
+import { databaseFile, databaseUrl, isPostgresqlUrl } from '../src/database-url.ts'
+import { readAddress } from '../src/postgresql/address.ts'
 
 /** A database as the schema engine sees it, with what its WebAssembly build does not do itself. */
 export interface SchemaEngineDatabase extends SqlMigrationAwareDriverAdapterFactory {

@@ -1,7 +1,8 @@
 import http, { type RequestListener } from 'node:http'
-import { StorageError } from '../src/database.ts'
-import { loadEngine } from '../src/open-database.ts'
-import { isPostgresqlUrl, readAddress } from '../src/postgresql/address.ts'
+import { loadEngine } from '../src/database.ts'
+import { isPostgresqlUrl } from '../src/database-url.ts'
+import { StorageError } from '../src/engine.ts'
+import { readAddress } from '../src/postgresql/address.ts'
 
 /** Nothing from elsewhere, and in no frame of another page. */
 const POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-ancestors 'none'"

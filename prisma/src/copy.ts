@@ -1,8 +1,6 @@
-import { type OnProgress, StorageError } from './database.ts'
-import type { Engine, Transaction } from './engine.ts'
+import { loadEngine, openDatabase } from './database.ts'
+import { type Engine, type OnProgress, type Session, StorageError, select, toQuery } from './engine.ts'
 import { checkMigrated, migrateDatabase } from './migrations.ts'
-import { loadEngine, openDatabase } from './open-database.ts'
-import { select, toQuery } from './prisma-client.ts'
 
 /** A database of a copy. */
 export interface CopyAddress {
@@ -22,7 +20,7 @@ export interface CopyResult {
 }
 
 /** A connection of a copy, and the name of its database in messages. */
-type Side = Pick<Engine, 'database'> & Pick<Transaction, 'connection'>
+type Side = Pick<Engine, 'database'> & Pick<Session, 'connection'>
 
 /**
  * The tables that are copied, in this order, each with the column that orders its rows and a value before all of them. The

@@ -1,9 +1,16 @@
-import type { Plants } from './plants.ts'
-import type { Tokens } from './tokens.ts'
+import { readdir } from 'node:fs/promises'
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import { databaseFile, isPostgresqlUrl } from './database-url.ts'
+import type { Adapter, Engine, GeneratedClient, OnProgress, OpenOptions, Prisma } from './engine.ts'
+import { rejectTransaction, StorageError, select } from './engine.ts'
+import { limitTime, REQUEST_PATIENCE, retry } from './patience.ts'
+import { createPlants, type Plants } from './plants.ts'
+import { readAddress } from './postgresql/address.ts'
+import { createTokens, readSecret, type Tokens } from './tokens.ts'
 
 /** An open database: what the server knows of storage, the same for every engine. All its methods throw {@link StorageError}. */
 export interface Database {
-  readonly engine: 'sqlite' | 'postgresql'
+  readonly engine: Engine['name']
   readonly plants: Plants
   readonly tokens: Tokens
   /** Returns a secret of 32 random bytes, created at its first use and shared by all servers of the database. */
@@ -16,57 +23,117 @@ export interface Database {
   close(): Promise<void>
 }
 
-/** Why storage fails; `unavailable`: what serves the database does not respond, rejects this server or is not set up. */
-export const storageFaults = ['locked', 'disk-full', 'read-only', 'io-error', 'damaged', 'unavailable'] as const
+/** How long a probe may take, in milliseconds. */
+const PROBE_TIMEOUT = 2_500
+/** The longest pause between two looks at a lock, in milliseconds: writers that release it only briefly are seen too. */
+const PROBE_PAUSE = 5
 
-/** Why storage fails. */
-export type StorageFault = (typeof storageFaults)[number]
-
-/** What is known of a failure of storage besides its message. */
-export interface StorageFailure {
-  readonly fault: StorageFault
-  /** When a client should retry its request, in seconds. */
-  readonly retryAfter: number
-  /** Whether it may go away within a moment, so that the same statement may succeed. */
-  readonly isTemporary: boolean
+/** Loads the engine of the database that a DATABASE_URL names, see `databaseUrl`. */
+export async function loadEngine(url: string): Promise<Engine> {
+  if (isPostgresqlUrl(url)) return (await import('./postgresql/engine.ts')).createEngine(readAddress(url))
+  return (await import('./sqlite/engine.ts')).createEngine(databaseFile(url))
 }
 
 /**
- * The database cannot be used as it is now. The message is one sentence for the operator: which database, and what to do. Every
- * error that is not one of these is a mistake in the program.
+ * Opens a database that `migrateDatabase` has created.
+ *
+ * @param url a DATABASE_URL, see `databaseUrl`
+ * @throws {StorageError} if it does not exist, cannot be used, or does not keep what the plant store promises
  */
-export class StorageError extends Error implements StorageFailure {
-  override readonly name = 'StorageError'
-  readonly fault: StorageFault
-  readonly retryAfter: number
-  readonly isTemporary: boolean
+export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
+  const engine = await loadEngine(url)
+  const { statements } = engine
+  const { adapter, probe, close } = await engine.open(options)
+  try {
+    const prisma = createPrisma(await engine.loadClient(), adapter)
+    const plants = createPlants(prisma, adapter, statements)
+    const tokens = createTokens(prisma, adapter, statements)
+    const newest = await newestMigration(engine.migrationsFolder)
 
-  /** @param failure default: unavailable until an operator has fixed it */
-  constructor(message: string, failure: Partial<StorageFailure> & { cause?: unknown } = {}) {
-    super(message, { cause: failure.cause })
-    this.fault = failure.fault ?? 'unavailable'
-    this.retryAfter = failure.retryAfter ?? 5
-    this.isTemporary = failure.isTemporary ?? false
+    /** Fails if requests would fail now, which read the same as this does, or if the server should not run any more. */
+    async function prove(): Promise<void> {
+      await probe()
+      await Promise.all([plants.states(['']), plants.read('', { limit: 1 }), tokens.find('')])
+      const [row] = await select<{ name: string | null }>(adapter, SELECT_NEWEST)
+      if (!row?.name || row.name <= newest) return
+      const reason = `was migrated by a newer version, with ${row.name}: stop this server, and start that version`
+      throw new StorageError(`${engine.database} ${reason}`)
+    }
+
+    return {
+      engine: engine.name,
+      plants,
+      tokens,
+      secret: (secret) => readSecret(prisma, secret),
+
+      whyUnavailable: createReadiness(prove, engine.database),
+      logBytes: engine.logBytes ?? (async () => 0),
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
   }
 }
 
-/** How to open a database. */
-export interface OpenOptions {
-  /** How long a statement waits for a database that is locked or not reachable, in milliseconds. Default: 2000. */
-  patience?: number
-  /** Whether requests change or delete plants: then the user of the database needs the rights to. Default: false. */
-  modifiesPlants?: boolean
-  /** Called with a sentence about what works, and should not stay as it is. */
-  onWarning?: (warning: string) => void
+/** Selects the last migration of a database. */
+const SELECT_NEWEST = `SELECT max("migration_name") AS "name" FROM "_prisma_migrations" WHERE "rolled_back_at" IS NULL`
+
+/** Returns the name of the last migration that this version has; each begins with its time. */
+async function newestMigration(folder: string): Promise<string> {
+  const names = (await readdir(folder)).filter((name) => /^\d/.test(name))
+  return names.sort().at(-1) ?? ''
 }
 
-/** How to migrate. */
-export interface MigrateOptions {
-  /** Called with the names of the pending migrations, and whether these are all, as for a new database. */
-  onPending?: (names: string[], isNew: boolean) => void
-  /** Called with the name of each migration before it is applied. */
-  onMigration?: (name: string, ...progress: Parameters<OnProgress>) => void
+/**
+ * Copies a SQLite database to a new file, as it is at one moment, even while others write to it. The copy is checked and on
+ * disk before it gets its name, and only its owner may read it. The event loop stays free.
+ *
+ * @param url a DATABASE_URL, see `databaseUrl`
+ * @param copy the path of the new file
+ * @param onProgress is called with the bytes of the copy, and those of the database, which it has at most
+ * @throws {StorageError} if `copy` exists, its folder does not, or the database needs that file, one of the two files
+ *   cannot be used, or the engine is another
+ */
+export async function backupDatabase(url: string, copy: string, onProgress?: OnProgress): Promise<void> {
+  const { database, backup } = await loadEngine(url)
+  if (backup) return backup(copy, onProgress)
+  const guide = 'docs/production/several-machines/README.md'
+  throw new StorageError(`${database} is backed up by PostgreSQL's own tools: see ${guide}`)
 }
 
-/** Is called with how much of a long step is done: bytes, rows or migrations. */
-export type OnProgress = (done: number, total: number) => void
+/** Creates what explains why requests would fail now. After a failure it only has to notice that it is over. */
+function createReadiness(probe: () => Promise<void>, database: string): Database['whyUnavailable'] {
+  let wasAvailable = true
+  return async () => {
+    const patience = wasAvailable ? REQUEST_PATIENCE : 0
+    const probing = retry(probe, { patience, maxPause: PROBE_PAUSE })
+    try {
+      await limitTime(probing, PROBE_TIMEOUT, () => new StorageError(`${database} does not respond`))
+      wasAvailable = true
+      return undefined
+    } catch (error) {
+      wasAvailable = false
+      const { message } = error as Error
+      if (!(error instanceof StorageError)) return `The database cannot be used: ${message}.`
+      // Without the path or the address, which a probe does not need to know.
+      const isNamed = message.startsWith(database)
+      return isNamed ? `The database ${message.slice(message.indexOf(' ', database.length) + 1)}.` : `${message}.`
+    }
+  }
+}
+
+/** Creates the Prisma Client of an engine. */
+export function createPrisma(Client: GeneratedClient, connection: Adapter): Prisma {
+  const { provider, adapterName, schemaName } = connection
+  const driverAdapter: SqlDriverAdapter = {
+    ...connection,
+    executeScript: rejectTransaction,
+    startTransaction: rejectTransaction,
+    getConnectionInfo: () => ({ supportsRelationJoins: false, ...(schemaName !== undefined && { schemaName }) }),
+    dispose: async () => {},
+  }
+  const adapter = { provider, adapterName, connect: async () => driverAdapter }
+  // The default format of errors quotes the source code around the call.
+  return new Client({ adapter, errorFormat: 'minimal' }) as Prisma
+}

@@ -1,14 +1,14 @@
-import type { Database, OnProgress, OpenOptions } from './database.ts'
-import type { PlantStatements } from './plants.ts'
-import type { Connection, GeneratedClient } from './prisma-client.ts'
-import type { TokenStatements } from './tokens.ts'
+/** What an engine is: what it does for a database, what statements run on, and what storage fails with. */
+
+import type { SqlDriverAdapter, SqlDriverAdapterFactory, SqlQuery, SqlQueryable } from '@prisma/driver-adapter-utils'
+import type { PrismaClient } from './generated/sqlite/client.ts'
 
 /** What an engine does for one database. Everything that it throws because of the database is a {@link StorageError}. */
 export interface Engine {
-  readonly name: Database['engine']
+  readonly name: 'sqlite' | 'postgresql'
   /** Names the database in messages, without user and password. */
   readonly database: string
-  readonly dialect: Dialect
+  readonly statements: Statements
   /** How long a startup waits for a database that is locked, migrated by another process, or not reachable, in milliseconds. */
   readonly startupPatience: number
   /** Where its migrations are. */
@@ -24,7 +24,7 @@ export interface Engine {
   /** Returns the size of SQLite's log, in bytes; absent where the engine's own tools show it. */
   logBytes?: () => Promise<number>
   /** Opens a connection of its own to read, which sees what was acknowledged. */
-  beginReading(): Promise<Transaction>
+  beginReading(): Promise<Session>
   /** Opens a connection of its own, with a transaction that keeps other migrations out. */
   beginWriting(): Promise<Transaction>
   /** Takes from other roles the rights to tables that they have by default; absent where an engine has no roles. */
@@ -32,25 +32,160 @@ export interface Engine {
 }
 
 /** A database that an engine has opened. */
-export interface OpenedDatabase extends Pick<Database, 'close'> {
+export interface OpenedDatabase {
   /**
    * What Prisma Client, and the statements past it, run on. The one place where the engine's promises are kept: a statement
    * sees what was acknowledged, is stored durably or fails, waits no longer than the patience, and is repeated only where it
    * cannot have happened or inserts what is not there yet.
    */
-  readonly adapter: Connection
+  readonly adapter: Adapter
   /** Fails if requests would fail now. It waits for no lock: it is repeated while that may help. */
   probe(): Promise<void>
+  /** Closes it. Call it once, after the last query. */
+  close(): Promise<void>
 }
 
 /** A connection for one task. */
-export interface Transaction {
+export interface Session {
   readonly connection: Connection
-  /** Commits durably, or fails. */
-  commit(): Promise<void>
   /** Closes the connection. What is not committed is undone. */
   close(): Promise<void>
 }
 
-/** The statements of an engine. */
-export type Dialect = PlantStatements & TokenStatements
+/** A connection with a transaction. */
+export interface Transaction extends Session {
+  /** Commits durably, or fails. */
+  commit(): Promise<void>
+}
+
+/** How to open a database. */
+export interface OpenOptions {
+  /** How long a statement waits for a database that is locked or not reachable, in milliseconds. Default: 2000. */
+  patience?: number
+  /** Whether requests change or delete plants: then the user of the database needs the rights to. Default: false. */
+  modifiesPlants?: boolean
+  /** Called with a sentence about what works, and should not stay as it is. */
+  onWarning?: (warning: string) => void
+}
+
+/** Is called with how much of a long step is done: bytes, rows or migrations. */
+export type OnProgress = (done: number, total: number) => void
+
+/** The statements that most requests need, which each engine writes. The first parameter is `$1`. */
+export interface Statements {
+  /**
+   * Inserts plants in order, each unless its account has the id, so that it may run twice: a JSON array of [account, id, name,
+   * tag].
+   */
+  readonly insertPlants: string
+  /**
+   * Selects for each plant, in order, whether the stored one has its name and tag, NULL if its account lacks its id: as
+   * `insertPlants`, as "isSame". Of a text with another length, no more than the length is read.
+   */
+  readonly comparePlants: string
+  /**
+   * Selects the first plants in a part of a list: account, the `seq` before it, its last one, how many plants, the maximum
+   * of bytes of each, as text and on average as JSON, and the text of each filter. One row: "json", the plants as JSON objects
+   * separated by commas, NULL if one is too long; "last", the `seq` of the last, 0 if there is none; "more", whether more
+   * follow in this part; and the "version" of the list.
+   */
+  selectPart(filters: readonly string[]): string
+  /** Selects for each account of a JSON array, in order, the version of its list and the `seq` of its last plant. */
+  readonly selectStates: string
+  /**
+   * Selects the tokens whose hashes are in a JSON array: its columns, times in milliseconds since 1970. A value that is not a
+   * time is 1970: a token that has expired rather than one that never does.
+   */
+  readonly selectTokens: string
+}
+
+/** Prisma Client of either engine; only `seq` is a bigint on PostgreSQL. What it runs keeps the promises of {@link OpenedDatabase}. */
+export type Prisma = Pick<PrismaClient, '$queryRawUnsafe' | '$executeRawUnsafe'> & {
+  readonly [Model in 'plant' | 'token' | 'secret']: Omit<PrismaClient[Model], 'findUnique' | 'findUniqueOrThrow'>
+}
+
+/** The Prisma Client that is generated for an engine. */
+export type GeneratedClient = new (options: { adapter: SqlDriverAdapterFactory; errorFormat: 'minimal' }) => object
+
+/** Prisma's driver adapter, as far as requests need it: whatever runs on it keeps the promises of {@link OpenedDatabase}. */
+export interface Adapter extends SqlQueryable {
+  /** Where Prisma Client looks for the tables, on PostgreSQL. */
+  readonly schemaName?: string
+}
+
+/** What the statements of a {@link Session} run on: Prisma's driver adapter, as far as it is needed. */
+export type Connection = SqlQueryable & Pick<SqlDriverAdapter, 'executeScript'>
+
+/** What a statement takes. */
+export type SqlValue = string | number | null
+
+/** Prisma Client gives an adapter no more than the text of a statement: only a SELECT is certain not to write. */
+const READ = /^\s*SELECT\b/i
+
+/** Whether a statement is certain not to write. */
+export function isRead({ sql }: SqlQuery): boolean {
+  return READ.test(sql)
+}
+
+/** Rejects what would let statements of others into a transaction: https://github.com/prisma/orm/issues/29933. */
+export function rejectTransaction(): Promise<never> {
+  return Promise.reject(new Error('Transactions are not supported: write what belongs together as one statement.'))
+}
+
+/** Writes a time as Prisma stores it in SQLite, as text with an offset. */
+export function writeTime(time: Date): string {
+  return time.toISOString().replace('Z', '+00:00')
+}
+
+/** Makes a statement for an adapter, without Prisma Client. */
+export function toQuery(sql: string, ...values: SqlValue[]): SqlQuery {
+  const argTypes = values.map((value) => ({
+    scalarType: typeof value === 'number' ? ('bigint' as const) : ('string' as const),
+    arity: 'scalar' as const,
+  }))
+  return { sql, args: values, argTypes }
+}
+
+/** Returns the rows of a query, as objects by column name. */
+export async function select<Row = Record<string, unknown>>(
+  connection: SqlQueryable,
+  sql: string,
+  ...values: SqlValue[]
+): Promise<Row[]> {
+  const { columnNames, rows } = await connection.queryRaw(toQuery(sql, ...values))
+  return rows.map((row) => Object.fromEntries(columnNames.map((name, index) => [name, row[index]])) as Row)
+}
+
+/** Why storage fails; `unavailable`: what serves the database does not respond, rejects this server or is not set up. */
+export const storageFaults = ['locked', 'disk-full', 'read-only', 'io-error', 'damaged', 'unavailable'] as const
+
+/** Why storage fails. */
+export type StorageFault = (typeof storageFaults)[number]
+
+/** What is known of a failure of storage besides its message. */
+export interface StorageFailure {
+  readonly fault: StorageFault
+  /** When a client should retry its request, in seconds. */
+  readonly retryAfter: number
+  /** Whether it may go away within a moment, so that the same statement may succeed. */
+  readonly isTemporary: boolean
+}
+
+/**
+ * The database cannot be used as it is now. The message is one sentence for the operator: which database, and what to do. Every
+ * error that is not one of these is a mistake in the program.
+ */
+export class StorageError extends Error implements StorageFailure {
+  override readonly name = 'StorageError'
+  readonly fault: StorageFault
+  readonly retryAfter: number
+  readonly isTemporary: boolean
+
+  /** @param failure default: unavailable until an operator has fixed it */
+  constructor(message: string, failure: Partial<StorageFailure> & { cause?: unknown } = {}) {
+    super(message, { cause: failure.cause })
+    this.fault = failure.fault ?? 'unavailable'
+    this.retryAfter = failure.retryAfter ?? 5
+    this.isTemporary = failure.isTemporary ?? false
+  }
+}

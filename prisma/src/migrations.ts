@@ -2,11 +2,9 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { isDriverAdapterError, type SqlQueryable } from '@prisma/driver-adapter-utils'
-import { type MigrateOptions, StorageError } from './database.ts'
-import type { Engine } from './engine.ts'
-import { loadEngine } from './open-database.ts'
+import { loadEngine } from './database.ts'
+import { type Connection, type Engine, type OnProgress, StorageError, select, toQuery, writeTime } from './engine.ts'
 import { retry, STARTUP_PAUSE } from './patience.ts'
-import { type Connection, select, toQuery, writeTime } from './prisma-client.ts'
 
 /** One folder of `migrations/`. */
 interface Migration {
@@ -58,6 +56,14 @@ const createHistory = (time: string) => `
 const INSERT_APPLIED = `
   INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name", "started_at", "finished_at", "applied_steps_count")
   VALUES ($1, $2, $3, $4, $5, 1)`
+
+/** How to migrate. */
+export interface MigrateOptions {
+  /** Called with the names of the pending migrations, and whether these are all, as for a new database. */
+  onPending?: (names: string[], isNew: boolean) => void
+  /** Called with the name of each migration before it is applied. */
+  onMigration?: (name: string, ...progress: Parameters<OnProgress>) => void
+}
 
 /**
  * Migrates a database to the newest schema, and creates a SQLite file that does not exist, in a folder that does. All or

@@ -1,5 +1,5 @@
 import type { SqlQueryable } from '@prisma/driver-adapter-utils'
-import { type Prisma, type SqlValue, toQuery } from './prisma-client.ts'
+import { type Prisma, type SqlValue, type Statements, toQuery } from './engine.ts'
 
 /** The plants of all accounts. */
 export interface Plants {
@@ -66,29 +66,6 @@ export interface ListPart {
   readonly version: string | undefined
 }
 
-/** The statements of plants, which each engine writes. The first parameter is `$1`. */
-export interface PlantStatements {
-  /**
-   * Inserts plants in order, each unless its account has the id, so that it may run twice: a JSON array of [account, id, name,
-   * tag].
-   */
-  readonly insertPlants: string
-  /**
-   * Selects for each plant, in order, whether the stored one has its name and tag, NULL if its account lacks its id: as
-   * `insertPlants`, as "isSame". Of a text with another length, no more than the length is read.
-   */
-  readonly comparePlants: string
-  /**
-   * Selects the first plants in a part of a list: account, the `seq` before it, its last one, how many plants, the maximum
-   * of bytes of each, as text and on average as JSON, and the text of each filter. One row: "json", the plants as JSON objects
-   * separated by commas, NULL if one is too long; "last", the `seq` of the last, 0 if there is none; "more", whether more
-   * follow in this part; and the "version" of the list.
-   */
-  selectPart(filters: readonly string[]): string
-  /** Selects for each account of a JSON array, in order, the version of its list and the `seq` of its last plant. */
-  readonly selectStates: string
-}
-
 /** A part of a list that has more than one plant has at most this many bytes, as JSON text with brackets and commas. */
 const MAX_PART_BYTES = 2 ** 16
 /** No limit, of a `seq` or a size. */
@@ -107,7 +84,7 @@ const NOTHING: PartRow = [null, 0, false, null]
  * Creates the plants of a database. Lists and batches call the adapter itself: Prisma Client keeps the parameters of its last
  * calls, up to 60 MB of batches, and delays when results are freed (docs/decisions/013-prisma-client.md).
  */
-export function createPlants({ plant: table }: Prisma, adapter: SqlQueryable, statements: PlantStatements): Plants {
+export function createPlants({ plant: table }: Prisma, adapter: SqlQueryable, statements: Statements): Plants {
   async function select<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> {
     const { rows } = await adapter.queryRaw(toQuery(sql, ...values))
     return rows as Row[]

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { SqlQueryable } from '@prisma/driver-adapter-utils'
-import { oncePerTurn } from './once-per-turn.ts'
-import { type Prisma, select } from './prisma-client.ts'
+import { type Prisma, type Statements, select } from './engine.ts'
+import { oncePerTurn } from './patience.ts'
 
 /** The tokens of all accounts. */
 export interface Tokens {
@@ -36,15 +36,6 @@ export interface NewTokenRow extends Omit<TokenRow, 'createdAt' | 'revokedAt'> {
   readonly hash: string
 }
 
-/** The statements of tokens, which each engine writes. */
-export interface TokenStatements {
-  /**
-   * Selects the tokens whose hashes are in a JSON array: its columns, times in milliseconds since 1970. A value that is not a
-   * time is 1970: a token that has expired rather than one that never does.
-   */
-  readonly selectTokens: string
-}
-
 const SECRET_BYTES = 32
 /** Prisma's code of a unique key that is taken. */
 const TAKEN = 'P2002'
@@ -55,11 +46,7 @@ type FoundToken = Omit<StoredToken, Times> & Record<Times, number | string | nul
 type Times = 'createdAt' | 'expiresAt' | 'revokedAt'
 
 /** Creates the tokens of a database. The lookup, which is on the way of every request, calls the adapter. */
-export function createTokens(
-  { token: table }: Prisma,
-  adapter: SqlQueryable,
-  { selectTokens }: TokenStatements,
-): Tokens {
+export function createTokens({ token: table }: Prisma, adapter: SqlQueryable, { selectTokens }: Statements): Tokens {
   return {
     create: async ({ scopes, ...token }) =>
       toTokenRow(await table.create({ data: { ...token, scopes: scopes.join(' '), createdAt: new Date() } })),

@@ -11,7 +11,8 @@ import {
 import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
 import { until } from '../../test/helpers/until.ts'
 import { copyDatabase } from '../src/copy.ts'
-import { type OnProgress, openDatabase, StorageError } from '../src/index.ts'
+import { openDatabase } from '../src/database.ts'
+import { type OnProgress, StorageError } from '../src/index.ts'
 
 const newUrl = await startEngines()
 

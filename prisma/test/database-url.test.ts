@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
+import { databaseFile, databaseUrl, nameDatabase } from '../src/database-url.ts'
 import { StorageError } from '../src/index.ts'
-import { databaseUrl, nameDatabase } from '../src/open-database.ts'
-import { databaseFile } from '../src/sqlite/address.ts'
 
 const root = '/srv/plant-store'
 

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import { expect, test } from 'vitest'
-import { StorageError } from '../src/database.ts'
+import { StorageError } from '../src/engine.ts'
 import { createWriteGate } from '../src/patience.ts'
 
 const late = new StorageError('late')

@@ -4,11 +4,10 @@ import { afterFile } from '../../test/helpers/after-file.ts'
 import { openConnection, query, runSql } from '../../test/helpers/database/databases.ts'
 import { startPostgresql } from '../../test/helpers/database/postgresql.ts'
 import { type Moment, startFaultyNetwork } from '../../test/helpers/network/faulty-network.ts'
-import { StorageError } from '../src/database.ts'
+import { type Prisma, StorageError, toQuery } from '../src/engine.ts'
 import type { PrismaClient } from '../src/generated/sqlite/client.ts'
 import { readAddress } from '../src/postgresql/address.ts'
 import { openPool } from '../src/postgresql/pool.ts'
-import { type Prisma, toQuery } from '../src/prisma-client.ts'
 import { openClient, openNewClient } from './helpers/open-client.ts'
 
 /** Operations that only this test has: of a model and as SQL, to write and to read. A trigger counts how often each write runs. */

@@ -4,7 +4,7 @@ import path from 'node:path'
 import type { ConnectionOptions } from 'node:tls'
 import type { PoolConfig } from 'pg'
 import { parse } from 'pg-connection-string'
-import { StorageError } from '../database.ts'
+import { StorageError } from '../engine.ts'
 import { trimInvisible } from '../environment.ts'
 
 /** What a DATABASE_URL of PostgreSQL says. */
@@ -61,11 +61,6 @@ const ADVICE: Readonly<Record<string, string>> = { connection_limit: 'a number f
 /** Parameters of libpq, Prisma and hosts that change nothing here: time limits and the like, which are fixed. */
 const IGNORED =
   /^(connect_timeout|pool_timeout|socket_timeout|statement_cache_size|max_idle_connection_lifetime|client_encoding|fallback_application_name|keepalives\w*|load_balance_hosts|sslcompression|sslsni|supa|tcp_user_timeout|workaround)$/
-
-/** Returns whether a DATABASE_URL is one of PostgreSQL. */
-export function isPostgresqlUrl(value: string): boolean {
-  return /^postgres(ql)?:/i.test(value)
-}
 
 /**
  * Reads a DATABASE_URL of PostgreSQL as the driver does, and rejects parameters that it would ignore.

@@ -1,14 +1,21 @@
 import path from 'node:path'
-import { type OpenOptions, StorageError } from '../database.ts'
-import type { Engine, OpenedDatabase, Transaction } from '../engine.ts'
-import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
-import { type Connection, select, toQuery } from '../prisma-client.ts'
-import { type Address, describeDatabase, readAddress } from './address.ts'
-import { createAdapter } from './driver-adapter.ts'
-import { isLocked, lateError } from './errors.ts'
-import { checkSettings, describeIntruders, ON_PRIMARY, proveGuarantees, revokeRights } from './guarantees.ts'
-import { openPool, openSharedPool } from './pool.ts'
-import { dialect } from './statements.ts'
+import type { ArgType, SqlQuery } from '@prisma/driver-adapter-utils'
+import type { Adapter, Connection, Engine, OpenedDatabase, OpenOptions, Session, Transaction } from '../engine.ts'
+import { isRead, StorageError, select, toQuery } from '../engine.ts'
+import { createWriteGate, limitTime, REQUEST_PATIENCE, type RetryOptions, retry, STARTUP_PAUSE } from '../patience.ts'
+import { type Address, describeDatabase } from './address.ts'
+import { isLocked, lateError, mayHaveHappened } from './errors.ts'
+import {
+  checkSettings,
+  DURABLY,
+  describeIntruders,
+  IN_UTC,
+  ON_PRIMARY,
+  proveGuarantees,
+  revokeRights,
+} from './guarantees.ts'
+import { openPool, openSharedPool, type Pool } from './pool.ts'
+import { statements } from './statements.ts'
 
 /** How long an operation waits for the database in all, beyond its patience for retries, in milliseconds. */
 const GRACE = 300
@@ -23,13 +30,12 @@ const STARTUP_PATIENCE = 10_000
 const MIGRATION_LOCK = 'SELECT pg_advisory_xact_lock(72707369)'
 
 /** Creates the engine of a PostgreSQL database. */
-export function createEngine(url: string): Engine {
-  const address = readAddress(url)
+export function createEngine(address: Address): Engine {
   return {
     name: 'postgresql',
     database: describeDatabase(address),
     startupPatience: STARTUP_PATIENCE,
-    dialect,
+    statements,
     migrationsFolder: path.join(import.meta.dirname, '../../postgresql/migrations'),
     loadClient: async () => (await import('../generated/postgresql/client.ts')).PrismaClient,
     open: (options) => open(address, options),
@@ -78,11 +84,11 @@ async function open(
 }
 
 /** Opens a connection that only reads, on a server that has all that was acknowledged. */
-async function beginReading(address: Address): Promise<Transaction> {
+async function beginReading(address: Address): Promise<Session> {
   const { connection, close } = await openPool(address, { max: 1, query_timeout: QUERY_TIMEOUT })
   try {
     await connection.queryRaw(toQuery(`SELECT 1 WHERE ${ON_PRIMARY}`))
-    return { connection, commit: async () => {}, close }
+    return { connection, close }
   } catch (error) {
     await close()
     throw asStorageError(error, describeDatabase(address))
@@ -103,7 +109,7 @@ async function beginWriting(address: Address): Promise<Transaction> {
     transaction = await pool.begin()
     const { connection, commit } = transaction
     await connection.executeScript(MIGRATION_LOCK)
-    return { connection: { ...connection, schemaName: await readSchemaName(connection) }, commit, close }
+    return { connection, commit, close }
   } catch (error) {
     await close()
     throw asStorageError(error, describeDatabase(address))
@@ -127,4 +133,93 @@ function asStorageError(error: unknown, database: string): StorageError {
   return new StorageError(`${database} cannot be used: ${originalMessage ?? (error as Error).message}`, {
     cause: error,
   })
+}
+
+/** What the adapter passes its statements through. */
+interface Passage {
+  retry<Result>(run: () => Promise<Result>, options?: Pick<RetryOptions, 'mayRepeat'>): Promise<Result>
+  read<Result>(reading: Promise<Result>): Promise<Result>
+  write<Result>(writing: () => Promise<Result>): Promise<Result>
+  readonly schemaName: string
+}
+
+/** So many statements are kept with their condition. */
+const MAX_TEXTS = 100
+/** The end of a statement that Prisma Client writes. */
+const OFFSET = /\bOFFSET (\$?\d+)\s*$/i
+/** A statement that inserts what is not there yet may run twice. */
+const INSERTS_MISSING = /\bON CONFLICT\b.*\bDO NOTHING\s*$/s
+
+/**
+ * Creates what Prisma Client runs on. A statement that has its condition is sent as it is. Any other read gets the condition
+ * that it runs on the primary, and any other write is a transaction, whose commit fails where it would not be durable.
+ */
+function createAdapter(pool: Pool, { retry, read, write, schemaName }: Passage): Adapter {
+  const { connection } = pool
+  const onPrimary = new Map<string, string>()
+
+  function toRead({ sql, args, argTypes }: SqlQuery): SqlQuery {
+    if (sql.includes(ON_PRIMARY)) return { sql, args, argTypes }
+    const text = onPrimary.get(sql) ?? withCondition(sql)
+    // Prisma Client writes another statement for each length of a list.
+    if (onPrimary.size < MAX_TEXTS) onPrimary.set(sql, text)
+    return { sql: text, args: args.map(withOffset), argTypes: argTypes.map(asText) }
+  }
+
+  /** Runs a statement, again unless it may have happened, and happened twice then. */
+  function writeAlone<Result>(query: SqlQuery, run: (connection: Connection) => Promise<Result>): Promise<Result> {
+    const mayRepeat = (error: unknown) => INSERTS_MISSING.test(query.sql) || !mayHaveHappened(error)
+    return retry(() => run(connection), { mayRepeat })
+  }
+
+  /** Runs a statement in a transaction, again unless its commit was sent. */
+  function writeDurably<Result>(run: (connection: Connection) => Promise<Result>): Promise<Result> {
+    let isCommitting = false
+    const attempt = async () => {
+      const { connection, commit, close } = await pool.begin()
+      try {
+        const result = await run(connection)
+        isCommitting = true
+        await commit()
+        return result
+      } finally {
+        await close()
+      }
+    }
+    return retry(attempt, { mayRepeat: () => !isCommitting })
+  }
+
+  function writeStatement<Result>(query: SqlQuery, run: (connection: Connection) => Promise<Result>): Promise<Result> {
+    return write(() => (query.sql.includes(DURABLY) ? writeAlone(query, run) : writeDurably(run)))
+  }
+
+  return {
+    provider: connection.provider,
+    adapterName: connection.adapterName,
+    queryRaw: (query) =>
+      isRead(query)
+        ? read(retry(() => connection.queryRaw(toRead(query))))
+        : writeStatement(query, ({ queryRaw }) => queryRaw(query)),
+    executeRaw: (query) => writeStatement(query, ({ executeRaw }) => executeRaw(query)),
+    schemaName,
+  }
+}
+
+/**
+ * Adds its condition to a statement that reads. An OFFSET belongs to the statement in parentheses, so that its order is the one
+ * of the result; that of a subquery would not have to be. It is computed once, before the first row.
+ */
+function withCondition(sql: string): string {
+  const [, offset = '0'] = OFFSET.exec(sql) ?? []
+  return `(${sql.replace(OFFSET, '')}\n) OFFSET ${offset} + CASE WHEN ${ON_PRIMARY} AND ${IN_UTC} THEN 0::bigint END`
+}
+
+/** Writes a time among the parameters with its offset: it is read before the condition is computed. */
+function withOffset(value: unknown): unknown {
+  return value instanceof Date ? value.toISOString() : value
+}
+
+/** Keeps the driver's adapter from writing a time without its offset. */
+function asText(type: ArgType): ArgType {
+  return type.scalarType === 'datetime' ? { ...type, scalarType: 'string' } : type
 }

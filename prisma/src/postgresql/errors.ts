@@ -1,5 +1,5 @@
 import { isDriverAdapterError } from '@prisma/driver-adapter-utils'
-import { StorageError, type StorageFailure, type StorageFault } from '../database.ts'
+import { StorageError, type StorageFailure, type StorageFault } from '../engine.ts'
 
 /** Conflicts, locks, time limits, too many connections: it goes away by itself within a moment. */
 const soon = (fault: StorageFault = 'unavailable'): StorageFailure => ({ fault, retryAfter: 1, isTemporary: true })

@@ -1,5 +1,4 @@
-import { StorageError } from '../database.ts'
-import { type Connection, select } from '../prisma-client.ts'
+import { type Connection, StorageError, select } from '../engine.ts'
 
 /**
  * A condition of every read: only the primary has all that was acknowledged, and a pooler may lead any statement to a

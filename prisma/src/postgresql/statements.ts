@@ -1,4 +1,4 @@
-import type { Dialect } from '../engine.ts'
+import type { Statements } from '../engine.ts'
 import { DURABLY, ON_PRIMARY } from './guarantees.ts'
 
 /** A time in milliseconds since 1970, as an integer: a session may print fewer digits of other numbers. 0: it is infinite. */
@@ -31,8 +31,8 @@ const joinJson = (maxBytes: string | number) => `
 /** The version of the list of an account; NULL if it has none. */
 const versionOf = (account: string) => `(SELECT "version" FROM "ListVersion" WHERE "account" = ${account})`
 
-/** The statements that most requests need: each has the condition of its promise, so it is sent as it is. */
-export const dialect: Dialect = {
+/** Each has the condition of its promise, so it is sent as it is. */
+export const statements: Statements = {
   // `jsonb`, since `json` would be parsed again for each column of each element.
   insertPlants: `
     INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")

@@ -1,9 +1,8 @@
 import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
-import { type OnProgress, StorageError } from '../database.ts'
+import { type OnProgress, StorageError } from '../engine.ts'
 import { retry } from '../patience.ts'
-import { belongsTo } from './address.ts'
 import { translate } from './errors.ts'
 import { startThread } from './writer.ts'
 
@@ -13,6 +12,9 @@ const COPY_PATIENCE = 5_000
 const PROGRESS_INTERVAL = 100
 /** What is appended to the name of a copy until it is complete. */
 const DRAFT_SUFFIX = '.incomplete'
+
+/** What SQLite appends to the name of a database for its files, that of the database itself included. */
+const SUFFIXES = ['', '-wal', '-shm', '-journal']
 
 /** Copies a SQLite file, in a thread of its own. */
 export async function backup(file: string, copy: string, onProgress?: OnProgress): Promise<void> {
@@ -43,6 +45,22 @@ export async function backup(file: string, copy: string, onProgress?: OnProgress
     removeDraft()
     process.off('exit', removeDraft).off('exit', removeDraft)
   }
+}
+
+/**
+ * Returns whether a path in a folder that exists, however it is written, names a database file or one that it needs.
+ *
+ * @param file the database, without symbolic links
+ */
+function belongsTo(file: string, name: string): boolean {
+  const owned = SUFFIXES.map((suffix) => path.basename(file) + suffix)
+  return owned.includes(path.basename(name)) && isSameFolder(path.dirname(file), path.dirname(name))
+}
+
+/** Compares what two paths lead to: a symbolic link and a second mount have paths of their own. */
+function isSameFolder(one: string, other: string): boolean {
+  const [a, b] = [statSync(one, { bigint: true }), statSync(other, { bigint: true })]
+  return a.dev === b.dev && a.ino === b.ino
 }
 
 function taken(copy: string): StorageError {

@@ -6,7 +6,7 @@ import {
   type SqlQuery,
 } from '@prisma/driver-adapter-utils'
 import BetterSqlite3 from 'better-sqlite3'
-import { rejectTransaction, writeTime } from '../prisma-client.ts'
+import { rejectTransaction, writeTime } from '../engine.ts'
 import { translate } from './errors.ts'
 
 /** What a result may hold. Blobs are not among it: no column has one. */

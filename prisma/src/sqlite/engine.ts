@@ -1,17 +1,16 @@
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
 import { access, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import { type OpenOptions, StorageError } from '../database.ts'
-import type { Engine, OpenedDatabase, Transaction } from '../engine.ts'
+import { DEFAULT_DATABASE_URL, databaseFile } from '../database-url.ts'
+import type { Engine, OpenedDatabase, OpenOptions, Session, Transaction } from '../engine.ts'
+import { isRead, StorageError, select, toQuery } from '../engine.ts'
 import { REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
-import { isRead, rejectTransaction, select, toQuery } from '../prisma-client.ts'
-import { DEFAULT_DATABASE_URL, databaseFile, existingFile } from './address.ts'
 import { backup, syncFolder } from './backup.ts'
 import { connect } from './driver-adapter.ts'
 import { translate } from './errors.ts'
 import { connectGuarded } from './file-guard.ts'
-import { dialect } from './statements.ts'
+import { statements } from './statements.ts'
 import { createWriter, startThread } from './writer.ts'
 
 /** Another process may be migrating, opening or recovering the file. */
@@ -25,26 +24,42 @@ const READ_ONLY = 'PRAGMA cache_size = -4000; PRAGMA query_only = ON; SELECT 1 F
 const FIRST_QUERY = toQuery('SELECT 1 FROM sqlite_schema')
 
 /** Creates the engine of a SQLite file, which need not exist. */
-export function createEngine(url: string): Engine {
-  const file = databaseFile(url)
+export function createEngine(file: string): Engine {
   return {
     name: 'sqlite',
     database: file,
     startupPatience: STARTUP_PATIENCE,
-    dialect,
+    statements,
     migrationsFolder: path.join(import.meta.dirname, '../../migrations'),
     loadClient: async () => (await import('../generated/sqlite/client.ts')).PrismaClient,
-    open: async (options) => open(existingFile(url), options),
+    open: async (options) => open(existingFile(file), options),
     create: () => createFile(file),
-    backup: async (copy, onProgress) => backup(existingFile(url), copy, onProgress),
+    backup: async (copy, onProgress) => backup(existingFile(file), copy, onProgress),
     logBytes: () =>
       stat(`${file}-wal`).then(
         ({ size }) => size,
         () => 0,
       ),
-    beginReading: async () => beginReading(existingFile(url)),
-    beginWriting: async () => begin(existingFile(url), 'BEGIN IMMEDIATE'),
+    beginReading: async () => beginReading(existingFile(file)),
+    beginWriting: async () => begin(existingFile(file), 'BEGIN IMMEDIATE'),
   }
+}
+
+/**
+ * Returns the path of a database without symbolic links, which may lead elsewhere later.
+ *
+ * @throws {StorageError} if it does not exist: only a migration creates one
+ */
+function existingFile(file: string): string {
+  let target: string
+  try {
+    target = realpathSync.native(file)
+  } catch (error) {
+    if (!/^(ENOENT|ENOTDIR)$/.test((error as NodeJS.ErrnoException).code ?? '')) throw translate(error, file)
+    throw new StorageError(`${file} does not exist: run "plant-store migrate" to create it, or check DATABASE_URL`)
+  }
+  if (target === target.trim()) return target
+  throw new StorageError(`${file} leads to a file whose name ends in white space: rename that file`)
 }
 
 /**
@@ -86,7 +101,6 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
       adapterName: connection.adapterName,
       queryRaw: (query) => (isRead(query) ? read(query) : write(() => writer.run('queryRaw', query))),
       executeRaw: (query) => write(() => writer.run('executeRaw', query)),
-      executeScript: rejectTransaction,
     },
 
     // A lock is probed with an empty transaction, which writes nothing. Where a write has failed, or the disk looks full or
@@ -150,7 +164,7 @@ async function createFile(file: string): Promise<void> {
  * Opens a connection that only reads. It needs a thread only where a process that was killed has left a log: SQLite may sync
  * what is in it when it opens or closes the file. Starting a thread takes a quarter of a startup.
  */
-async function beginReading(file: string): Promise<Transaction> {
+async function beginReading(file: string): Promise<Session> {
   const sizeOf = (suffix: string) => statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0
   if (sizeOf('-wal') > 0 || sizeOf('-journal') > 0) return begin(file, READ_ONLY)
   const connection = connect(file)
@@ -158,7 +172,7 @@ async function beginReading(file: string): Promise<Transaction> {
     void connection.dispose()
     throw error
   })
-  return { connection, commit: async () => {}, close: connection.dispose }
+  return { connection, close: connection.dispose }
 }
 
 /**

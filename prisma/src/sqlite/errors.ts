@@ -1,5 +1,5 @@
 import { DriverAdapterError } from '@prisma/driver-adapter-utils'
-import { StorageError, type StorageFailure } from '../database.ts'
+import { StorageError, type StorageFailure } from '../engine.ts'
 
 /** Codes for what SQLite itself does not see. */
 export const MOVED = 'MOVED'

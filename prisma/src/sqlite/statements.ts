@@ -1,4 +1,4 @@
-import type { Dialect } from '../engine.ts'
+import type { Statements } from '../engine.ts'
 
 /** Prisma reads only this format as a time in UTC. */
 const TIME_FORMAT = '%Y-%m-%dT%H:%M:%f+00:00'
@@ -46,7 +46,7 @@ const hasText = (column: string, text: string) =>
 /** The version of the list of an account; NULL if it has none. */
 const versionOf = (account: string) => `(SELECT "version" FROM "ListVersion" WHERE "account" = ${account})`
 
-export const dialect: Dialect = {
+export const statements: Statements = {
   // 500 rows as 2,000 parameters take five times as long. SQLite's JSON functions stop at U+0000, which no text contains.
   insertPlants: `
     INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")

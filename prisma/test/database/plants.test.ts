@@ -2,7 +2,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { engine, newDatabase, openConnection, runSql } from '../../../test/helpers/database/databases.ts'
-import { type Database, type ListState, openDatabase, type PlantRow } from '../../src/index.ts'
+import { openDatabase } from '../../src/database.ts'
+import type { Database, ListState, PlantRow } from '../../src/index.ts'
 
 let url: string
 let database: Database

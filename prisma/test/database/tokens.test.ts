@@ -1,7 +1,8 @@
 /** What every engine stores and finds of a token, past the server. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { engine, newDatabase, query, runSql } from '../../../test/helpers/database/databases.ts'
-import { type Database, openDatabase } from '../../src/index.ts'
+import { openDatabase } from '../../src/database.ts'
+import type { Database } from '../../src/index.ts'
 
 let url: string
 let database: Database

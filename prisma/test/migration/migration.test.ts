@@ -7,9 +7,9 @@ import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
 import { postgresqlUser } from '../../../test/helpers/database/postgresql.ts'
 import { whyImpossible } from '../../../test/helpers/database/small-disk.ts'
-import { checkMigrated, migrateDatabase, openDatabase } from '../../src/index.ts'
+import { loadEngine, openDatabase } from '../../src/database.ts'
+import { checkMigrated, migrateDatabase } from '../../src/index.ts'
 import { readMigrations } from '../../src/migrations.ts'
-import { loadEngine } from '../../src/open-database.ts'
 import {
   engines,
   expectRejection,

@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { readGuide } from '../../../test/helpers/production/guide.ts'
-import { backupDatabase, databaseUrl, StorageError } from '../../src/index.ts'
+import { backupDatabase } from '../../src/database.ts'
+import { databaseUrl } from '../../src/database-url.ts'
+import { StorageError } from '../../src/index.ts'
 import { describeDatabase, readAddress } from '../../src/postgresql/address.ts'
 
 /** A URL of a Unix socket, with a port. */

@@ -6,7 +6,7 @@ import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { debianPrograms, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { requireInCi } from '../../../test/helpers/long-tests.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
-import { dialect } from '../../src/postgresql/statements.ts'
+import { statements } from '../../src/postgresql/statements.ts'
 import { readIndex } from '../helpers/read-index.ts'
 
 requireInCi('PostgreSQL with a just-in-time compiler', debianPrograms)
@@ -84,7 +84,7 @@ test.each(['SELECT 1', 'ANALYZE'])(
     )
     await runSql(url, `UPDATE "Plant" SET "tag" = 'fig' WHERE "seq" % 1000 = 1; ${prepare}`)
     const values = ["'large'", '150', '19999', '512', '99', "'fig'"]
-    const sql = dialect.selectPart(['tag']).replace(/\$(\d)/g, (_, index) => values[index - 1] ?? '')
+    const sql = statements.selectPart(['tag']).replace(/\$(\d)/g, (_, index) => values[index - 1] ?? '')
     const steps = (await query<Record<string, string>>(url, `EXPLAIN ${sql}`)).flatMap((row) => Object.values(row))
     const scans = steps.filter((step) => /(Index|Seq) Scan (using|on) "Plant/.test(step))
     expect(scans).toEqual(Array(2).fill(expect.stringContaining('"Plant_account_tag_seq_idx"')))

@@ -4,7 +4,7 @@ import { afterFile } from '../../../test/helpers/after-file.ts'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
-import { openDatabase } from '../../src/index.ts'
+import { openDatabase } from '../../src/database.ts'
 import { openClient } from '../helpers/open-client.ts'
 
 const postgresql = await startPostgresql()

@@ -7,7 +7,7 @@ import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
 import { freePort } from '../../../test/helpers/free-port.ts'
 import { startProgram } from '../../../test/helpers/start-program.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { openDatabase } from '../../src/index.ts'
+import { openDatabase } from '../../src/database.ts'
 import { engines, migrated, newRole } from '../helpers/engines.ts'
 import { commandLines, packageFolder, runPrisma } from '../helpers/run.ts'
 

@@ -5,7 +5,7 @@ import { connect, runSql } from '../../../test/helpers/database/databases.ts'
 import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
-import { backupDatabase } from '../../src/index.ts'
+import { backupDatabase } from '../../src/database.ts'
 import { contentsOf } from '../helpers/engines.ts'
 import { newMigrated } from '../helpers/open-client.ts'
 

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { connect, query } from '../../../test/helpers/database/databases.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { openDatabase } from '../../src/index.ts'
+import { openDatabase } from '../../src/database.ts'
 import { createFileGuard, findFiles, inodeOf } from '../../src/sqlite/file-guard.ts'
 import { newMigrated, openClient, openNewClient } from '../helpers/open-client.ts'
 

@@ -1,10 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { runSql } from '../../../test/helpers/database/databases.ts'
+import { createPrisma } from '../../src/database.ts'
+import { type SqlValue, toQuery } from '../../src/engine.ts'
 import { PrismaClient } from '../../src/generated/sqlite/client.ts'
 import { createPlants } from '../../src/plants.ts'
-import { createPrisma, type SqlValue, toQuery } from '../../src/prisma-client.ts'
 import { connect } from '../../src/sqlite/driver-adapter.ts'
-import { dialect } from '../../src/sqlite/statements.ts'
+import { statements } from '../../src/sqlite/statements.ts'
 import { openNewClient } from '../helpers/open-client.ts'
 import { readIndex } from '../helpers/read-index.ts'
 
@@ -20,11 +21,11 @@ test('only the plants of the account are read, and of a filter', async () => {
       return adapter.queryRaw(query)
     },
   }
-  const plants = createPlants(createPrisma(PrismaClient, counting), counting, dialect)
+  const plants = createPlants(createPrisma(PrismaClient, counting), counting, statements)
   await plants.insert(Array.from({ length: 30 }, (_, id) => plant(id, `plant ${id}`)))
   for (const range of [{ limit: 20 }, { limit: 20, after: 20 }, { limit: 1 }, { limit: 5, after: 30 }]) {
     await plants.read('alice', range)
-    expect(ran.at(-1)?.[0]).toBe(dialect.selectPart([]))
+    expect(ran.at(-1)?.[0]).toBe(statements.selectPart([]))
   }
   await plants.states(['alice', 'bob'])
 
@@ -39,7 +40,7 @@ test('only the plants of the account are read, and of a filter', async () => {
   }
 
   await runSql(url, readIndex('sqlite'))
-  const filtered = toQuery(`EXPLAIN QUERY PLAN ${dialect.selectPart(['tag'])}`, 'alice', 0, 30, 20, 99, 'fig')
+  const filtered = toQuery(`EXPLAIN QUERY PLAN ${statements.selectPart(['tag'])}`, 'alice', 0, 30, 20, 99, 'fig')
   const steps = (await explaining.queryRaw(filtered)).rows.map((row) => String(row[3]))
   expect(steps.filter((step) => /\b(Plant|TEMP)\b/.test(step))).toEqual(
     Array(2).fill(expect.stringContaining('Plant_account_tag_seq_idx (account=? AND tag=? AND seq>? AND seq<?)')),
