@@ -105,8 +105,8 @@ async function writeCopy(file: string, draft: string, copy: string, onProgress?:
   const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
   const timer = onProgress && setInterval(() => onProgress(sizeOf(draft), sizeOf(file)), PROGRESS_INTERVAL)
   try {
-    await retry(() => thread.run('copyFile', file, draft, copy), { patience: COPY_PATIENCE })
-    await thread.run('checkCopy', draft)
+    await retry(() => thread.copyFile(file, draft, copy), { patience: COPY_PATIENCE })
+    await thread.checkCopy(draft)
   } finally {
     clearInterval(timer)
     await thread.stop()

@@ -26,6 +26,9 @@ export interface ConnectOptions {
   readonly timeout?: number
 }
 
+/** Names this adapter in messages of Prisma Client. */
+export const ADAPTER_NAME = '@plant-store/prisma'
+
 /** The types that SQLite's schemas name, as Prisma's engines call them. */
 const DECLARED_TYPES: Readonly<Record<string, ColumnType>> = {
   INT: ColumnTypeEnum.Int32,
@@ -70,7 +73,7 @@ export function connect(file: string, { readonly = false, timeout = 0 }: Connect
 
   return {
     provider: 'sqlite',
-    adapterName: '@plant-store/prisma',
+    adapterName: ADAPTER_NAME,
     queryRaw: async (query) =>
       run(() => {
         const { prepared, hasNames } = prepare(query.sql)

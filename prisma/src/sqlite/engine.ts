@@ -4,7 +4,7 @@ import path from 'node:path'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { DEFAULT_DATABASE_URL, databaseFile } from '../database-url.ts'
 import type { Engine, OpenedDatabase, OpenOptions, Session, Transaction } from '../engine.ts'
-import { isRead, StorageError, select, toQuery } from '../engine.ts'
+import { isRead, StorageError, toQuery } from '../engine.ts'
 import { REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
 import { backup, syncFolder } from './backup.ts'
 import { connect } from './driver-adapter.ts'
@@ -20,6 +20,8 @@ const OPENING = { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE }
 const LITTLE_SPACE = 16 * 2 ** 20
 /** For a task that reads rows once, in order: by default there are 16 MB of pages in memory. */
 const READ_ONLY = 'PRAGMA cache_size = -4000; PRAGMA query_only = ON; SELECT 1 FROM sqlite_schema'
+/** Takes the lock of what writes, and writes nothing. */
+const LOCK = 'BEGIN IMMEDIATE; ROLLBACK'
 /** SQLite opens the log and its index at the first query. */
 const FIRST_QUERY = toQuery('SELECT 1 FROM sqlite_schema')
 
@@ -99,8 +101,8 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     adapter: {
       provider: connection.provider,
       adapterName: connection.adapterName,
-      queryRaw: (query) => (isRead(query) ? read(query) : write(() => writer.run('queryRaw', query))),
-      executeRaw: (query) => write(() => writer.run('executeRaw', query)),
+      queryRaw: (query) => (isRead(query) ? read(query) : write(() => writer.run((thread) => thread.queryRaw(query)))),
+      executeRaw: (query) => write(() => writer.run((thread) => thread.executeRaw(query))),
     },
 
     // A lock is probed with an empty transaction, which writes nothing. Where a write has failed, or the disk looks full or
@@ -108,10 +110,8 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     async probe() {
       await watch(() => connection.queryRaw(toQuery('SELECT "seq" FROM "Plant" LIMIT 1')).finally(guard.requireOwn))
       if (damage) throw damage
-      const [header] = await select(connection, 'PRAGMA user_version')
       const writesPage = writer.hasFailed() || (await looksUnwritable(file))
-      const script = writesPage ? `PRAGMA user_version = ${header?.['user_version']}` : 'BEGIN IMMEDIATE; ROLLBACK'
-      await watch(() => writer.run('executeScript', script))
+      await watch(() => writer.run((thread) => (writesPage ? thread.sync() : thread.executeScript(LOCK))))
     },
 
     async close() {
@@ -181,18 +181,10 @@ async function beginReading(file: string): Promise<Session> {
  */
 async function begin(file: string, first: string): Promise<Transaction> {
   const thread = startThread(file)
-  const executeScript = (script: string) => thread.run('executeScript', script)
   try {
-    await retry(() => thread.run('open', file, undefined, true), OPENING)
-    await retry(() => executeScript(first), OPENING)
-    const connection: Transaction['connection'] = {
-      provider: 'sqlite',
-      adapterName: '@plant-store/prisma',
-      queryRaw: (query) => thread.run('queryRaw', query),
-      executeRaw: (query) => thread.run('executeRaw', query),
-      executeScript,
-    }
-    return { connection, commit: () => executeScript('COMMIT'), close: thread.close }
+    await retry(() => thread.open(file, { migrates: true }), OPENING)
+    await retry(() => thread.executeScript(first), OPENING)
+    return { connection: thread, commit: () => thread.executeScript('COMMIT'), close: thread.close }
   } catch (error) {
     await thread.close()
     throw error

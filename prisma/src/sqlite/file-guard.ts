@@ -13,13 +13,38 @@ export interface OpenedFile {
   readonly inode: string | undefined
 }
 
+/** The files of a database: the database itself, and its log and the index of that where they exist. */
+export type OpenedFiles = readonly OpenedFile[]
+
+/** Notices that files of a database are not in their place any more. */
+export interface FileGuard {
+  readonly files: OpenedFiles
+  /** For opening, and before and after each write: throws where any file is not in its place. */
+  requireAll(): void
+  /**
+   * For each read: throws where another file has the name of one. Files that are only missing still have everything, but
+   * what other processes write to a file in their place does not reach this one.
+   */
+  requireOwn(): void
+  /** For closing a connection: false where another file has the name of one, since SQLite would write to that. */
+  mayClose(): boolean
+  /** Whether only the log is missing. It can be written back, or what is only in it would end with this process. */
+  isLogMissing(): boolean
+}
+
+/** A connection, and the guard of its files. */
+export interface GuardedConnection {
+  readonly connection: SqlDriverAdapter
+  readonly guard: FileGuard
+}
+
 /**
  * Finds the files of a database after its first query, at which SQLite opens the log and its index.
  *
  * @param file without symbolic links, behind which SQLite keeps the others
  * @param inode what {@link inodeOf} returned before the database was opened: it may have been replaced since
  */
-export function findFiles(file: string, inode = inodeOf(file)): readonly OpenedFile[] {
+export function findFiles(file: string, inode = inodeOf(file)): OpenedFiles {
   const others = [`${file}-wal`, `${file}-shm`].map((name) => ({ name, inode: inodeOf(name) }))
   return [{ name: file, inode }, ...others.filter(({ inode }) => inode !== undefined)]
 }
@@ -39,7 +64,7 @@ export function findFiles(file: string, inode = inodeOf(file)): readonly OpenedF
  *
  * @param opened what {@link findFiles} has found
  */
-export function createFileGuard(opened: readonly OpenedFile[]) {
+export function createFileGuard(opened: OpenedFiles): FileGuard {
   const [{ name: file }] = opened as [OpenedFile]
   const folder = path.dirname(file)
   let trusted: string | undefined
@@ -62,34 +87,24 @@ export function createFileGuard(opened: readonly OpenedFile[]) {
   return {
     files: opened,
 
-    /** For opening, and before and after each write: throws where any file is not in its place. */
-    requireAll(): void {
+    requireAll() {
       const { first } = look()
       if (first !== undefined) throw stateError(first, MOVED)
     },
 
-    /**
-     * For each read: throws where another file has the name of one. Files that are only missing still have everything, but
-     * what other processes write to a file in their place does not reach this one.
-     */
-    requireOwn(): void {
+    requireOwn() {
       const { first, isReplaced } = look()
       if (first !== undefined && isReplaced) throw stateError(first, MOVED)
     },
 
-    /** For closing a connection: false where another file has the name of one, since SQLite would write to that. */
     mayClose: () => !look().isReplaced,
 
-    /** Whether only the log is missing. It can be written back, or what is only in it would end with this process. */
-    isLogMissing(): boolean {
+    isLogMissing() {
       const { first, isReplaced } = look()
       return !isReplaced && first !== file && moved.some(({ name }) => name === `${file}-wal`)
     },
   }
 }
-
-/** A connection, and the guard of its files. */
-export type GuardedConnection = Awaited<ReturnType<typeof connectGuarded>>
 
 /**
  * Connects to a SQLite file that may be moved or replaced at any time.
@@ -101,8 +116,8 @@ export async function connectGuarded(
   file: string,
   options: ConnectOptions,
   begin: (connection: SqlDriverAdapter) => Promise<unknown>,
-  known?: readonly OpenedFile[],
-) {
+  known?: OpenedFiles,
+): Promise<GuardedConnection> {
   if (known) createFileGuard(known).requireAll()
   const inode = inodeOf(file)
   const connection = connect(file, options)

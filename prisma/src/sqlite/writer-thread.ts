@@ -2,11 +2,11 @@
 
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
-import { StorageError, select, toQuery } from '../engine.ts'
-import { connect } from './driver-adapter.ts'
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import { type Connection, StorageError, select, toQuery } from '../engine.ts'
+import { ADAPTER_NAME, connect } from './driver-adapter.ts'
 import { type PlainError, stateError, toPlainError, translate } from './errors.ts'
-import { connectGuarded, type GuardedConnection, type OpenedFile } from './file-guard.ts'
+import { connectGuarded, type GuardedConnection, type OpenedFiles } from './file-guard.ts'
 
 /** How often the files are checked without a statement, in milliseconds: less than another process takes to start. */
 const CHECK_INTERVAL = 100
@@ -26,17 +26,33 @@ const SETTINGS = `
 /** Prisma's migrations replace tables; with foreign keys on, that deletes the rows that refer to them. */
 const MIGRATION_SETTINGS = 'PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL'
 
-let opened: (GuardedConnection & { saveLog(): Promise<void> }) | undefined
-
-const operations = {
+/** What a thread does with a SQLite file for the one that started it, one operation after the other. */
+export interface FileOperations extends Connection {
   /**
-   * Opens a database to write to.
+   * Opens a database to write to, and returns its files.
    *
    * @param known its files, where this thread takes the place of one that has ended
    * @param migrates whether to migrate it: a new file then stays empty until the end
    * @throws {StorageError} if it cannot be used
    */
-  async open(file: string, known?: readonly OpenedFile[], migrates = false): Promise<readonly OpenedFile[]> {
+  open(file: string, options?: { known?: OpenedFiles | undefined; migrates?: boolean }): Promise<OpenedFiles>
+  /** Commits a page, unchanged: SQLite then syncs the log with all that was written before. */
+  sync(): Promise<void>
+  /** Closes the database, and returns whether it did: SQLite would write to files of others. */
+  closeFile(): Promise<boolean>
+  /** Copies a database as it is at one moment, into the empty file `draft` of what will be `copy`. */
+  copyFile(file: string, draft: string, copy: string): Promise<void>
+  /** Checks a copy, and syncs it to disk. */
+  checkCopy(copy: string): Promise<void>
+}
+
+let opened: (GuardedConnection & { saveLog(): Promise<void> }) | undefined
+
+const operations: FileOperations = {
+  provider: 'sqlite',
+  adapterName: ADAPTER_NAME,
+
+  async open(file, { known, migrates = false } = {}) {
     const begin = async (connection: SqlDriverAdapter) => {
       await connection.executeScript(migrates ? MIGRATION_SETTINGS : SETTINGS)
       if (!migrates) await checkSettings(connection, file)
@@ -48,22 +64,24 @@ const operations = {
     return guarded.guard.files
   },
 
-  queryRaw: (query: SqlQuery) => write((connection) => connection.queryRaw(query)),
+  queryRaw: (query) => write((connection) => connection.queryRaw(query)),
 
-  /**
-   * Runs a statement that writes. Where it changes nothing, the database already has what it would write, which then counts as
-   * confirmed: a process that was killed may have written that without a sync.
-   */
-  async executeRaw(query: SqlQuery): Promise<number> {
+  /** Where it changes nothing, the database may have what a process that was killed has written without a sync. */
+  async executeRaw(query) {
     const count = await write((connection) => connection.executeRaw(query))
-    if (count === 0) await write(sync)
+    if (count === 0) await this.sync()
     return count
   },
 
-  executeScript: (script: string) => write((connection) => connection.executeScript(script)),
+  executeScript: (script) => write((connection) => connection.executeScript(script)),
 
-  /** Closes the database, and returns whether it did: SQLite would write to files of others. */
-  async close(): Promise<boolean> {
+  sync: () =>
+    write(async (connection) => {
+      const [header] = await select(connection, 'PRAGMA user_version')
+      await connection.executeScript(`PRAGMA user_version = ${header?.['user_version']}`)
+    }),
+
+  async closeFile() {
     if (!opened) return true
     const { connection, guard, saveLog } = opened
     await saveLog()
@@ -73,8 +91,7 @@ const operations = {
     return true
   },
 
-  /** Copies a database as it is at one moment, into the empty file `draft` of what will be `copy`. */
-  async copyFile(file: string, draft: string, copy: string): Promise<void> {
+  async copyFile(file, draft, copy) {
     const connection = connect(file, { timeout: BUSY_TIMEOUT })
     try {
       await connection.executeRaw(toQuery('VACUUM INTO $1', draft))
@@ -87,8 +104,7 @@ const operations = {
     }
   },
 
-  /** Checks a copy, and syncs it to disk. */
-  async checkCopy(copy: string): Promise<void> {
+  async checkCopy(copy) {
     const connection = connect(copy)
     const [result] = await select(connection, 'PRAGMA integrity_check').finally(connection.dispose)
     const problem = result?.['integrity_check']
@@ -103,23 +119,18 @@ const operations = {
   },
 }
 
-export type Operations = typeof operations
+/** The names of what the thread does. */
+export type OperationName = Exclude<keyof FileOperations, 'provider' | 'adapterName'>
 
 /** Which operation to run. */
-export interface Request {
-  id: number
-  name: keyof Operations
-  args: unknown[]
+export interface Command {
+  readonly id: number
+  readonly name: OperationName
+  readonly args: readonly unknown[]
 }
 
-/** How the operation of a request has ended. */
+/** How the operation of a command has ended. */
 export type Outcome = { id: number; result: unknown } | { id: number; error: PlainError }
-
-/** Commits a page, unchanged: SQLite then syncs the log with all that was written before. */
-async function sync(connection: SqlDriverAdapter): Promise<void> {
-  const [header] = await select(connection, 'PRAGMA user_version')
-  await connection.executeScript(`PRAGMA user_version = ${header?.['user_version']}`)
-}
 
 /** SQLite ignores settings that it cannot have, such as WAL on some network file systems. */
 async function checkSettings(connection: SqlDriverAdapter, file: string): Promise<void> {
@@ -161,9 +172,9 @@ async function write<Result>(run: (connection: SqlDriverAdapter) => Promise<Resu
 /** The operations that have not ended, which the end of the process waits for. */
 const count = workerData as Int32Array
 
-async function respond({ id, name, args }: Request): Promise<void> {
-  const run = operations[name] as (...args: unknown[]) => Promise<unknown>
-  const outcome: Outcome = await run(...args).then(
+async function respond({ id, name, args }: Command): Promise<void> {
+  const run: (...args: never[]) => Promise<unknown> = operations[name]
+  const outcome: Outcome = await run.apply(operations, args as never[]).then(
     (result) => ({ id, result }),
     (error) => ({ id, error: toPlainError(error) }),
   )
@@ -173,6 +184,6 @@ async function respond({ id, name, args }: Request): Promise<void> {
 }
 
 let last = Promise.resolve()
-parentPort?.on('message', (request: Request) => {
-  last = last.then(() => respond(request))
+parentPort?.on('message', (command: Command) => {
+  last = last.then(() => respond(command))
 })

@@ -1,14 +1,32 @@
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { createWriteGate, limitTime } from '../patience.ts'
+import { ADAPTER_NAME } from './driver-adapter.ts'
 import { stateError, toError, WRITER_ENDED, WRITER_LATE } from './errors.ts'
-import type { OpenedFile } from './file-guard.ts'
-import type { Operations, Outcome, Request } from './writer-thread.ts'
+import type { OpenedFiles } from './file-guard.ts'
+import type { Command, FileOperations, OperationName, Outcome } from './writer-thread.ts'
 
-/** A thread that uses a SQLite file for this one. */
-export type Thread = ReturnType<typeof startThread>
+/** A thread that uses a SQLite file for this one. It keeps the process running only during an operation. */
+export interface Thread extends FileOperations {
+  /** Resolves once it has ended. */
+  readonly ended: Promise<void>
+  /** Ends it after its last operation. */
+  stop(): Promise<void>
+  /** Closes the file and ends it, unless the files are not its own any more: it is then left until the process ends. */
+  close(): Promise<void>
+}
 
-type Result<Name extends keyof Operations> = Awaited<ReturnType<Operations[Name]>>
+/** What writes to a SQLite file, in a thread of its own. */
+export interface Writer {
+  /** Opens the file, and returns its files. */
+  open(): Promise<OpenedFiles>
+  /** Runs an operation that writes, after those before it. */
+  run<Result>(operation: (thread: FileOperations) => Promise<Result>): Promise<Result>
+  /** Whether the last write failed because of the database. */
+  hasFailed(): boolean
+  /** Closes the file and ends the thread, unless its disk does not respond. */
+  close(): Promise<void>
+}
 
 /** An operation without an outcome. */
 interface Pending {
@@ -23,18 +41,18 @@ const CLOSE_PATIENCE = 3_000
 const program = new URL(`./writer-thread${path.extname(import.meta.filename)}`, import.meta.url)
 /** How long the end of the process waits for operations, in milliseconds: nothing ends a statement, and one took 9 s. */
 const EXIT_PATIENCE = 1_000
-/** What counts as operations of a thread that must not close its files. */
-const LEFT = 2 ** 30
-/** The number of operations of each thread that has not ended yet. */
+/** The number of operations of each thread that has not ended yet, which the thread counts down. */
 const counts = new Set<Int32Array>()
+/** Whether a thread must not close its files, as it would where the process waits for its end. */
+let isThreadLeft = false
 process.on('exit', () => {
   const end = performance.now() + EXIT_PATIENCE
   for (const count of counts) {
     for (let left = Atomics.load(count, 0); left > 0; left = Atomics.load(count, 0)) {
-      const isStuck = left >= LEFT || Atomics.wait(count, 0, left, end - performance.now()) === 'timed-out'
-      if (isStuck) endNow()
+      if (Atomics.wait(count, 0, left, end - performance.now()) === 'timed-out') endNow()
     }
   }
+  if (isThreadLeft) endNow()
 })
 
 /** Ends the process without joining its threads. Linux ignores the signal where the first process of a container sends it. */
@@ -44,12 +62,12 @@ function endNow(): never {
 }
 
 /**
- * Starts a thread that runs one operation after the other. It keeps the process running only during an operation.
+ * Starts a thread that runs one operation after the other.
  *
  * @param file names the database in messages
  * @throws {StorageError} if the system starts no thread
  */
-export function startThread(file: string) {
+export function startThread(file: string): Thread {
   const count = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   const worker = startWorker(file, count)
   counts.add(count)
@@ -73,36 +91,38 @@ export function startThread(file: string) {
   })
   worker.unref()
 
-  function run<Name extends keyof Operations>(
-    name: Name,
-    ...args: Parameters<Operations[Name]>
-  ): Promise<Result<Name>> {
-    return new Promise<unknown>((resolve, reject) => {
-      if (!counts.has(count)) throw stateError(file, WRITER_ENDED)
-      const id = ++lastId
-      pending.set(id, { resolve, reject })
-      worker.ref()
-      Atomics.add(count, 0, 1)
-      worker.postMessage({ id, name, args } satisfies Request)
-    }) as Promise<Result<Name>>
-  }
+  /** Makes a function that lets the thread run an operation. */
+  const command =
+    <Result>(name: OperationName) =>
+    (...args: unknown[]): Promise<Result> =>
+      new Promise((resolve, reject) => {
+        if (!counts.has(count)) throw stateError(file, WRITER_ENDED)
+        const id = ++lastId
+        pending.set(id, { resolve: resolve as Pending['resolve'], reject })
+        worker.ref()
+        Atomics.add(count, 0, 1)
+        worker.postMessage({ id, name, args } satisfies Command)
+      })
 
+  const closeFile = command<boolean>('closeFile')
+  const stop = async () => void (await worker.terminate())
   return {
-    /** Runs an operation, after those before it. */
-    run,
-
-    /** Resolves once it has ended. */
+    provider: 'sqlite',
+    adapterName: ADAPTER_NAME,
+    open: command('open'),
+    queryRaw: command('queryRaw'),
+    executeRaw: command('executeRaw'),
+    executeScript: command('executeScript'),
+    sync: command('sync'),
+    copyFile: command('copyFile'),
+    checkCopy: command('checkCopy'),
+    closeFile,
     ended,
+    stop,
 
-    /** Ends it after its last operation. */
-    async stop(): Promise<void> {
-      await worker.terminate()
-    },
-
-    /** Closes the file and ends it, unless the files are not its own any more: it is then left until the process ends. */
-    async close(): Promise<void> {
-      if (await run('close')) await worker.terminate()
-      else Atomics.store(count, 0, LEFT)
+    async close() {
+      if (await closeFile()) await stop()
+      else isThreadLeft = true
     },
   }
 }
@@ -117,21 +137,21 @@ function startWorker(file: string, count: Int32Array): Worker {
 }
 
 /**
- * Creates what writes to a SQLite file in a thread of its own, so that the event loop waits for no disk
- * (docs/decisions/021-writer-thread.md). A thread that has ended is started again by the next write; what it was doing fails.
+ * Creates what writes to a SQLite file, so that the event loop waits for no disk (docs/decisions/021-writer-thread.md). A thread
+ * that has ended is started again by the next write; what it was doing fails.
  *
  * @param patience how long a write may take, in milliseconds
  */
-export function createWriter(file: string, patience: number) {
-  const gate = createWriteGate(patience, () => stateError(file, WRITER_LATE))
+export function createWriter(file: string, patience: number): Writer {
+  const { run, hasFailed } = createWriteGate(patience, () => stateError(file, WRITER_LATE))
   let opened: Promise<Thread> | undefined
-  let files: readonly OpenedFile[] | undefined
+  let files: OpenedFiles | undefined
 
   /** Starts a thread that opens the file: the same files again, where it takes the place of another one. */
   async function start(): Promise<Thread> {
     const thread = startThread(file)
     try {
-      files = await thread.run('open', file, files)
+      files = await thread.open(file, { known: files })
       return thread
     } catch (error) {
       await thread.stop()
@@ -150,26 +170,15 @@ export function createWriter(file: string, patience: number) {
   }
 
   return {
-    /** Opens the file, and returns its files. */
-    async open(): Promise<readonly OpenedFile[]> {
+    async open() {
       await open()
       return files ?? []
     },
 
-    /** Runs an operation that writes, after those before it. */
-    run<Name extends 'queryRaw' | 'executeRaw' | 'executeScript'>(
-      name: Name,
-      ...args: Parameters<Operations[Name]>
-    ): Promise<Result<Name>> {
-      const running = gate.run<unknown>(async () => (await (opened ?? open())).run(name, ...args))
-      return running as Promise<Result<Name>>
-    },
+    run: (operation) => run(async () => operation(await (opened ?? open()))),
+    hasFailed,
 
-    /** Whether the last write failed because of the database. */
-    hasFailed: gate.hasFailed,
-
-    /** Closes the file and ends the thread, unless its disk does not respond. */
-    async close(): Promise<void> {
+    async close() {
       const thread = await opened?.catch(() => undefined)
       if (!thread) return
       await limitTime(thread.close(), CLOSE_PATIENCE, () => stateError(file, WRITER_LATE)).catch(() => {})

@@ -14,10 +14,10 @@ const ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT 1 FROM c) SEL
 
 test('what writes has the settings that durability needs, and what reads cannot write', async () => {
   const { file, url, prisma } = await openNewClient()
-  const { run, close } = startThread(file)
-  await run('open', file)
+  const { open, queryRaw, close } = startThread(file)
+  await open(file)
   const settings = toQuery('SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys')
-  expect(await run('queryRaw', settings)).toMatchObject({ rows: [['wal', 2, 1]] })
+  expect(await queryRaw(settings)).toMatchObject({ rows: [['wal', 2, 1]] })
   await close()
   expect(await prisma.$queryRawUnsafe('SELECT * FROM pragma_journal_mode')).toEqual([{ journal_mode: 'wal' }])
   const reading = await (await loadEngine(url)).beginReading()
@@ -28,7 +28,7 @@ test('what writes has the settings that durability needs, and what reads cannot 
 test('a database whose disk does not support these settings is rejected', async () => {
   const thread = startThread('/srv/plants.db')
   onTestFinished(thread.stop)
-  await expect(thread.run('open', ':memory:')).rejects.toThrow(
+  await expect(thread.open(':memory:')).rejects.toThrow(
     new StorageError(':memory: does not support journal_mode=WAL and synchronous=FULL: put it on a local disk'),
   )
 })
@@ -69,8 +69,8 @@ test('a process that ends during a statement does not wait for it', async () => 
   const script = `
     const file = process.argv[1]
     const thread = (await import('${href}')).startThread(file)
-    await thread.run('open', file)
-    thread.run('executeScript', '${ENDLESS}')
+    await thread.open(file)
+    thread.executeScript('${ENDLESS}')
     setTimeout(() => process.exit(0), 20)`
   const { code } = await run(process.execPath, ['--input-type=module', '--eval', script, file])
   // It is killed.
