@@ -5,7 +5,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { PoolConfig } from 'pg'
 import { parse } from 'pg-connection-string'
 import { StorageError } from '../engine.ts'
-import { trimInvisible } from '../environment.ts'
+import { readVariable } from '../environment.ts'
 
 /** What a DATABASE_URL of PostgreSQL says. */
 export interface Address {
@@ -23,7 +23,8 @@ export interface Address {
 }
 
 const EXAMPLE = 'postgresql://user:password@localhost:5432/plants'
-const URL_SHAPE = /^[a-z]+:\/\/[^/?#]*(?:\/([^@#?]*))?(?:\?[^@#]*)?$/i
+/** User and host, the database, and the parameters. */
+const URL_SHAPE = /^([a-z]+:\/\/[^/?#]*)(?:\/([^@#?]*))?(?:\?([^@#]*))?$/i
 const NOT_A_URL =
   'is not a URL of one host: percent-encode special characters, such as # as %23, / as %2F and @ as %40, and name the one host that leads to the primary'
 const PARAMETERS = 'docs/production/several-machines/README.md'
@@ -32,9 +33,9 @@ const PARAMETERS = 'docs/production/several-machines/README.md'
  * for `sslmode`, or are rejected as it would be. Others only tune. `PGSSL` is no variable of libpq, but was meant as one.
  */
 const VARIABLE =
-  /^PG(CHANNELBINDING|GSSENCMODE|HOSTADDR|REQUIRE\w*|SERVICE(FILE)?|SSL(?!COMPRESSION|SNI)\w*|TARGETSESSIONATTRS)$/
+  /^PG(CHANNELBINDING|GSSENCMODE|HOST(ADDR)?|OPTIONS|PORT|REQUIRE\w*|SERVICE(FILE)?|SSL(?!COMPRESSION|SNI)\w*|TARGETSESSIONATTRS)$/
 
-/** Parameters that are used, and the values that some may have. */
+/** Parameters that are used, or have only one value that changes nothing here. */
 const USED: Readonly<Record<string, readonly string[] | RegExp>> = {
   application_name: /./,
   channel_binding: ['disable', 'prefer', 'require'],
@@ -44,7 +45,7 @@ const USED: Readonly<Record<string, readonly string[] | RegExp>> = {
   host: /./,
   options: /./,
   pgbouncer: ['true', 'false'],
-  port: /^\d+$/,
+  port: /^[1-9]\d{0,4}$/,
   requiressl: ['0'],
   schema: ['public'],
   sslcert: /./,
@@ -57,10 +58,22 @@ const USED: Readonly<Record<string, readonly string[] | RegExp>> = {
   target_session_attrs: ['any', 'primary', 'read-write'],
   uselibpqcompat: ['true'],
 }
-const ADVICE: Readonly<Record<string, string>> = { connection_limit: 'a number from 2 to 1000' }
+const ADVICE: Readonly<Record<string, string>> = {
+  connection_limit: 'a number from 2 to 1000',
+  port: 'a number from 1 to 65535',
+}
+/** The parameter of each variable of libpq. */
+const NAMES = new Map(Object.keys(USED).map((name) => [`PG${name.replaceAll('_', '').toUpperCase()}`, name]))
 /** Parameters of libpq, Prisma and hosts that change nothing here: time limits and the like, which are fixed. */
 const IGNORED =
   /^(connect_timeout|pool_timeout|socket_timeout|statement_cache_size|max_idle_connection_lifetime|client_encoding|fallback_application_name|keepalives\w*|load_balance_hosts|sslcompression|sslsni|supa|tcp_user_timeout|workaround)$/
+
+/** What a parameter has been set to. */
+interface Parameter {
+  readonly value: string
+  /** The variable that has it; undefined: the URL does. */
+  readonly variable?: string
+}
 
 /**
  * Reads a DATABASE_URL of PostgreSQL as the driver does, and rejects parameters that it would ignore.
@@ -68,31 +81,29 @@ const IGNORED =
  * @throws {StorageError} whose message contains no part of the URL but names of parameters and files
  */
 export function readAddress(value: string): Address {
-  // A special character in the password ends the host early, and would make the rest of it a part of the path.
-  if (!URL_SHAPE.test(value)) throw invalid(NOT_A_URL)
-  const { ssl, ...parsed } = parseUrl(addVariables(value))
-  const database = parsed.database || readVariable('PGDATABASE')
+  const { own, password, ...parsed } = parseUrl(value)
+  const parameters = readParameters(own)
+  const database = parsed.database || readVariable(process.env, 'PGDATABASE')
   if (!database) throw invalid('names no database')
-  const host = parsed.host || readVariable('PGHOST') || 'localhost'
-  const port = Number(parsed.port || readVariable('PGPORT') || 5432)
-  const user = parsed.user || readVariable('PGUSER') || userName()
-  const address = { host, port, database, user }
+  const read = (name: string) => parameters.get(name)?.value
+  const host = read('host') ?? 'localhost'
+  const user = parsed.user || readVariable(process.env, 'PGUSER') || userName()
+  const address = { host, port: Number(read('port') ?? 5432), database, user }
   return {
     ...address,
-    isPooled: parsed['pgbouncer'] === 'true',
+    isPooled: read('pgbouncer') === 'true',
     // Enough to keep a server busy: one connection writes, and reads take a fraction of a millisecond.
-    connectionLimit: Number(parsed['connection_limit'] ?? 8),
+    connectionLimit: Number(read('connection_limit') ?? 8),
     config: {
       ...address,
       // The driver rejects an empty password where the server asks for one, with its own words.
-      password: async () => parsed.password || process.env['PGPASSWORD'] || (await findPassword(address)) || '',
-      // The name that the server's certificate must have, which the driver names only where it is not an IP address.
+      password: async () => password || process.env['PGPASSWORD'] || (await findPassword(address)) || '',
       // As in libpq, a Unix socket needs no encryption.
-      ssl: typeof ssl === 'object' && !host.startsWith('/') && { host, ...(ssl as ConnectionOptions) },
-      enableChannelBinding: parsed['channel_binding'] === 'require',
-      application_name: parsed.application_name ?? (readVariable('PGAPPNAME') || 'plant-store'),
+      ssl: !host.startsWith('/') && readTls(host, parameters),
+      enableChannelBinding: read('channel_binding') === 'require',
+      application_name: read('application_name') ?? readVariable(process.env, 'PGAPPNAME') ?? 'plant-store',
       // The driver would read PGOPTIONS only for a pool that has no options of its own.
-      options: parsed.options ?? (readVariable('PGOPTIONS') || undefined),
+      options: read('options'),
     },
   }
 }
@@ -103,63 +114,69 @@ export function describeDatabase({ host, port, database }: Pick<Address, 'host' 
   return `the database ${JSON.stringify(database)} at ${place}`
 }
 
-/** Checks the parameters of a URL, and adds those that only variables have. */
-function addVariables(url: string): string {
-  const own = new URLSearchParams(url.split('?').slice(1).join('?'))
-  for (const [name, text] of own) checkParameter(name, text)
-  const parameters = new Map(own)
-  let result = url
-  for (const variable of Object.keys(process.env).filter((each) => VARIABLE.test(each))) {
-    const text = readVariable(variable)
-    const name = Object.keys(USED).find((each) => `PG${each.replaceAll('_', '').toUpperCase()}` === variable) ?? ''
-    if (text === '' || parameters.has(name)) continue
-    checkParameter(name, text, variable)
-    parameters.set(name, text)
-    result += `${result.includes('?') ? '&' : '?'}${name}=${encodeURIComponent(text).replaceAll('%2F', '/')}`
+/** Reads a URL, with the parameters that only variables have. */
+function parseUrl(url: string) {
+  // A special character in the password ends the host early, and would make the rest of it a part of the path.
+  const [, place, path = '', query] = URL_SHAPE.exec(url) ?? []
+  try {
+    if (place === undefined) throw new Error(NOT_A_URL)
+    const { host, port, user, password } = parse(`${place}/`)
+    const own = new URLSearchParams(query)
+    for (const [name, value] of Object.entries({ host, port })) if (value && !own.has(name)) own.set(name, value)
+    // The driver's own reader leaves characters of the name encoded, such as `#`.
+    return { user, password, database: decodeURIComponent(path), own }
+  } catch {
+    throw invalid(NOT_A_URL)
   }
-  const [mode, authorities] = [parameters.get('sslmode'), parameters.get('sslrootcert')]
-  const variable = own.has('sslmode') || own.has('sslrootcert') ? undefined : `PGSSL${mode ? 'MODE' : 'ROOTCERT'}`
-  if (mode === 'verify-ca' && !authorities) {
-    throw invalid('has sslmode=verify-ca: add the sslrootcert to verify with', variable)
-  }
-  // As in libpq, these are the authorities that this computer trusts, of which anybody can get a certificate.
-  if (authorities !== 'system') return result
-  if (mode !== 'verify-full') throw invalid('has sslrootcert=system: add sslmode=verify-full', variable)
-  return result.replace(/(?<=[?&])sslrootcert=system(&|$)/g, '')
 }
 
-/** Rejects what is not supported. `variable` has the parameter; undefined: the URL has it. */
-function checkParameter(name: string, text: string, variable?: string): void {
-  if (IGNORED.test(name)) return
+/** Adds what only variables have to the parameters of a URL, and rejects what is not supported. */
+function readParameters(own: URLSearchParams): Map<string, Parameter> {
+  const parameters = new Map<string, Parameter>()
+  for (const variable of Object.keys(process.env).filter((each) => VARIABLE.test(each))) {
+    const value = readVariable(process.env, variable)
+    if (value !== undefined) parameters.set(NAMES.get(variable) ?? variable, { value, variable })
+  }
+  for (const [name, value] of own) parameters.set(name, { value })
+  for (const [name, parameter] of parameters) if (!IGNORED.test(name)) check(name, parameter)
+  return parameters
+}
+
+function check(name: string, { value, variable }: Parameter): void {
   const allowed = Object.hasOwn(USED, name) ? USED[name] : undefined
   if (!allowed) {
     const which = variable ? '' : `has the parameter ${JSON.stringify(name)}, which `
     throw invalid(`${which}is not supported: ${PARAMETERS} has those that are`, variable)
   }
-  if (allowed instanceof RegExp ? allowed.test(text) : allowed.includes(text)) return
-  const shown = variable ?? name
-  const values =
-    allowed instanceof RegExp ? (ADVICE[name] ?? 'a value') : allowed.map((each) => `${shown}=${each}`).join(' or ')
-  throw invalid(`has an unsupported ${variable ? 'value' : name}: write ${values}`, variable)
+  if (allowed instanceof RegExp ? allowed.test(value) : allowed.includes(value)) return
+  const writeOne = (values: readonly string[]) => values.map((each) => `${variable ?? name}=${each}`).join(' or ')
+  const advice = allowed instanceof RegExp ? (ADVICE[name] ?? 'a value') : writeOne(allowed)
+  throw invalid(`has an unsupported ${variable ? 'value' : name}: write ${advice}`, variable)
 }
 
-function parseUrl(value: string) {
+/** Returns the driver's options of TLS; false: it is not used. */
+function readTls(host: string, parameters: ReadonlyMap<string, Parameter>): ConnectionOptions | false {
+  const [mode, authorities] = [parameters.get('sslmode'), parameters.get('sslrootcert')]
+  if (mode?.value === 'verify-ca' && !authorities) {
+    throw invalid('has sslmode=verify-ca: add the sslrootcert to verify with', mode.variable)
+  }
+  // As in libpq, these are the authorities that this computer trusts, of which anybody can get a certificate.
+  const isSystem = authorities?.value === 'system'
+  if (isSystem && mode?.value !== 'verify-full') {
+    throw invalid('has sslrootcert=system: add sslmode=verify-full', authorities.variable)
+  }
+  const query = new URLSearchParams()
+  for (const [name, { value }] of parameters) if (name.startsWith('ssl')) query.set(name, value)
+  if (isSystem) query.delete('sslrootcert')
   try {
-    const [, path = ''] = URL_SHAPE.exec(value) ?? []
-    // The driver's own reader leaves characters of the name encoded, such as `#`.
-    const database = decodeURIComponent(path)
-    return Object.assign(parse(value, { useLibpqCompat: !value.includes('uselibpqcompat=') }), { database })
+    const { ssl } = parse(`postgresql:///?${query}`, { useLibpqCompat: true })
+    // The name that the server's certificate must have, which the driver names only where it is not an IP address.
+    return typeof ssl === 'object' && { host, ...(ssl as ConnectionOptions) }
   } catch (error) {
-    const { syscall, message, path } = error as NodeJS.ErrnoException
-    if (!syscall) throw invalid(NOT_A_URL)
-    const variable = Object.keys(process.env).find((each) => VARIABLE.test(each) && readVariable(each) === path)
+    const { message, path } = error as NodeJS.ErrnoException
+    const variable = [...parameters.values()].find(({ value }) => value === path)?.variable
     throw invalid(`names a file that cannot be read (${message})`, variable)
   }
-}
-
-/** Returns a variable of libpq; empty: it is not set. */
-function readVariable(name: string): string {
-  return trimInvisible(process.env[name] ?? '')
 }
 
 /** Returns the name of the operating system's user; empty where a container runs as a user without one. */

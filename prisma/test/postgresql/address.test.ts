@@ -62,6 +62,7 @@ describe('the variables of libpq', () => {
     ['PGSSLMODE=verify-full PGSSLROOTCERT=README.md', { config: { ssl: { ca: expect.stringMatching(/^# /) } } }],
     ['PGSSLMODE=verify-full', { config: { ssl: false } }, 'postgresql://h/d?sslmode=disable'],
     ['PGSSLMODE=verify-full', { config: { ssl: false } }, SOCKET],
+    ['PGHOST=other PGPORT=1', { host: 'h', port: 2 }, 'postgresql://h:2/d'],
     ['PGSSLMODE= PGSERVICE= PGREQUIRESSL=0 PGGSSENCMODE=prefer PGSSLNEGOTIATION=postgres', { config: { ssl: false } }],
     ['PGTZ=Asia/Tokyo PGCONNECT_TIMEOUT=1 PGSSLSNI=1 PGSSLCOMPRESSION=1 PGDATA=/d', { config: { options: undefined } }],
     ['PGCHANNELBINDING=require', { config: { enableChannelBinding: true } }],
@@ -84,6 +85,7 @@ describe('the variables of libpq', () => {
     ['PGTARGETSESSIONATTRS=standby', 'has an unsupported value: write PGTARGETSESSIONATTRS=any or'],
     ['PGGSSENCMODE=require', 'has an unsupported value: write PGGSSENCMODE=disable or PGGSSENCMODE=prefer'],
     ['PGSSLNEGOTIATION=direct', 'has an unsupported value: write PGSSLNEGOTIATION=postgres'],
+    ['PGPORT=abc', 'has an unsupported value: write a number from 1 to 65535'],
     ['PGREQUIRESSL=1', 'has an unsupported value: write PGREQUIRESSL=0'],
     ...`PGSERVICE PGSERVICEFILE PGHOSTADDR PGREQUIREAUTH PGREQUIREPEER PGSSL PGSSLCRL PGSSLCRLDIR PGSSLMINPROTOCOLVERSION
       PGSSLMAXPROTOCOLVERSION`
