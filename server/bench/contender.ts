@@ -12,6 +12,8 @@ export interface Contender {
   adminUrl: string | undefined
   /** A valid token; servers without authentication accept any. */
   token: string
+  /** The tokens of several accounts, which take turns. Default: {@link token} alone. */
+  tokens?: readonly string[]
   /** Resident memory, in bytes. */
   memory(): number
   /** The CPU time so far, user and system, in seconds. */

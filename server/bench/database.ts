@@ -10,8 +10,11 @@ import { createTokenStore } from '../src/accounts/tokens.ts'
 import { canPin, PIN } from './contender.ts'
 import { childrenOf, cpuTimeWithChildren } from './cpu-time.ts'
 
-/** The account whose plants are created and listed. */
+/** The first account, whose plants are created and listed. */
 const ACCOUNT = 'bench'
+const nameAccount = (index: number) => (index === 0 ? ACCOUNT : `${ACCOUNT} ${index}`)
+/** How many accounts have a token. */
+const MAX_TOKENS = 1_000
 const BATCH = 1_000
 
 export type Engine = 'sqlite' | 'postgresql'
@@ -22,16 +25,19 @@ export interface BenchDatabase {
   file: string
   url: string
   token: string
+  /** Tokens of up to a thousand accounts with plants, far from each other. */
+  tokens: readonly string[]
   /** A token of an account without plants. */
   otherToken: string
   remove(): Promise<void>
 }
 
-/** Makes a database with a token and plants whose names are those of the floor. */
+/** Makes a database with tokens and plants whose names are those of the floor, of one account or of many in turn. */
 export async function createDatabase(
   plants: number,
   progress: (line: string) => void = () => {},
   engine: Engine = 'sqlite',
+  accounts = 1,
 ): Promise<BenchDatabase> {
   const { url, remove } = engine === 'sqlite' ? await newFile() : await newPostgresqlDatabase()
   await migrateDatabase(url)
@@ -39,7 +45,7 @@ export async function createDatabase(
   for (let first = 0; first < plants; first += BATCH) {
     if (first % 100_000 === 0) progress(`storing plants: ${first} of ${plants}`)
     const rows = Array.from({ length: Math.min(BATCH, plants - first) }, (_, index) => ({
-      account: ACCOUNT,
+      account: nameAccount((first + index) % accounts),
       id: String(first + index),
       name: `Plant number ${first + index}`,
       tag: 'bench',
@@ -47,10 +53,21 @@ export async function createDatabase(
     await database.plants.insert(rows)
   }
   const tokens = createTokenStore(database.tokens)
-  const { token } = await tokens.create({ account: ACCOUNT })
+  const used: [string, ...string[]] = [(await tokens.create({ account: nameAccount(0) })).token]
+  const distance = Math.max(1, Math.floor(accounts / MAX_TOKENS))
+  for (let index = distance; index < accounts && used.length < MAX_TOKENS; index += distance) {
+    used.push((await tokens.create({ account: nameAccount(index) })).token)
+  }
   const { token: otherToken } = await tokens.create({ account: 'other' })
   await database.close()
-  return { file: engine === 'sqlite' ? new URL(url).pathname : '', url, token, otherToken, remove }
+  return {
+    file: engine === 'sqlite' ? new URL(url).pathname : '',
+    url,
+    token: used[0],
+    tokens: used,
+    otherToken,
+    remove,
+  }
 }
 
 async function newFile(): Promise<{ url: string; remove(): Promise<void> }> {

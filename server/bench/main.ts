@@ -2,11 +2,15 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { drawChart } from './chart.ts'
 import { stopPostgresql } from './database.ts'
 import { loadGenerator } from './load/load.ts'
 import { FULL, type Row } from './rounds.ts'
 import { scenarios } from './scenarios.ts'
 
+/** What the chart of the README shows, if all of it was measured. */
+const CHARTED = { list: 'GET /plants, 100 plants, 64 connections', create: 'POST /plants, durable, 64 connections' }
+const CHART = fileURLToPath(new URL('../../docs/images/benchmark.svg', import.meta.url))
 const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
 
 function progress(line: string): void {
@@ -31,16 +35,20 @@ console.log(
   `${machine}; load by ${loadGenerator()}, 1 connection and lists that grow by load/sockets.ts; SQLite with synchronous=FULL, PostgreSQL with synchronous_commit=on`,
 )
 const rows: Row[] = []
+const charted: { title: string; rows: Row[] }[] = []
 for (const [name, scenario] of Object.entries(scenarios)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue
   const measured = await scenario((line) => progress(`${name}: ${line}`), FULL)
   progress('')
   for (const row of measured) console.log(show(row))
   rows.push(...measured)
+  const title = CHARTED[name as keyof typeof CHARTED]
+  if (title) charted.push({ title, rows: measured })
 }
 await stopPostgresql()
 
 await mkdir(RESULTS, { recursive: true })
+if (charted.length === Object.keys(CHARTED).length) await writeFile(CHART, drawChart(charted, machine))
 const major = process.version.split('.')[0]
 await writeFile(
   `${RESULTS}node-${major}.json`,

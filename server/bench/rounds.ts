@@ -9,6 +9,8 @@ export interface Row {
   name: string
   value: string
   unit: string
+  /** Responses with 200 per second. */
+  rate?: number
   /** Such as `>= 0.50`. */
   goal?: string
   passed?: boolean
@@ -119,12 +121,12 @@ export async function playRounds(
 
 async function playRound(contender: Contender, plan: Plan, first: Round | undefined): Promise<Round> {
   const { kind, paths, connections, effort, databaseTime = () => 0 } = plan
-  const { name, port, token } = contender
+  const { name, port, token, tokens = [token] } = contender
   const requestCount = Math.ceil(plan.requests(name) * effort.share)
   const count = { seconds: ROUND_SECONDS * effort.share, requests: requestCount, firstId: nextId }
   nextId += IDS_PER_ROUND
   const before = { server: contender.cpuTime(), database: databaseTime() }
-  const { requests, seconds, failures, p50, p99 } = await runLoad({ port, token, kind, paths, connections, ...count })
+  const { requests, seconds, failures, p50, p99 } = await runLoad({ port, tokens, kind, paths, connections, ...count })
   if (failures > 0) throw new Error(`${name} failed ${failures} requests`)
   const used = { server: contender.cpuTime() - before.server, database: databaseTime() - before.database }
   const rate = requests / seconds

@@ -1,5 +1,5 @@
 import { type Contender, type ContenderName, startContender } from './contender.ts'
-import { createDatabase, type Engine, postgresqlTime } from './database.ts'
+import { type BenchDatabase, createDatabase, type Engine, postgresqlTime } from './database.ts'
 import { listMillion } from './list-million.ts'
 import { type Kind, listsGrow } from './load/load.ts'
 import { judge, type Measure, playRounds, type Row, type Scenario } from './rounds.ts'
@@ -82,10 +82,10 @@ function rejectIdleFirst(rows: Row[], { busy }: Measure): Row[] {
 
 /** Judges by the lower of two shares, of the rate and of the CPU time of a request, or by the rate alone. */
 function toRow(what: string, measure: Measure, goal?: number, byRate = false): Row {
-  const { name, rateRatio, cpuRatio } = measure
+  const { name, rate, rateRatio, cpuRatio } = measure
   const ratio = byRate || Number.isNaN(cpuRatio) ? rateRatio : Math.min(rateRatio, cpuRatio)
   const judged = goal === undefined ? {} : { goal: `>= ${goal.toFixed(2)}`, passed: ratio >= goal }
-  return { what, name, value: ratio.toFixed(3), unit: 'of first', ...judged, detail: describe(measure) }
+  return { what, name, value: ratio.toFixed(3), unit: 'of first', rate, ...judged, detail: describe(measure) }
 }
 
 function describe({ rate, rateRatio, cpu, cpuRatio, databaseCpu, busy, p50, p99, memory }: Measure): string {
@@ -159,11 +159,43 @@ const createWithMillion: Scenario = async (progress, effort) => {
   }
 }
 
+const PLANTS_OF_EACH = 10
+
+/** The rates of listing and creating, for accounts in turn of a million with ten plants each, against those of a thousand. */
+const millionAccounts: Scenario = async (progress, effort) => {
+  const sizes = [1_000, 1_000_000].map((accounts) => Math.ceil(accounts * effort.share))
+  const databases: BenchDatabase[] = []
+  for (const size of sizes) databases.push(await createDatabase(PLANTS_OF_EACH * size, progress, 'sqlite', size))
+  const contenders = await Promise.all(
+    databases.map(({ token, url }) => startContender('plant-store', token, { DATABASE_URL: url })),
+  )
+  const named = contenders.map((contender, index) => ({
+    ...contender,
+    name: `${sizes[index]} accounts`,
+    tokens: databases[index]?.tokens ?? [],
+  }))
+  try {
+    const rows: Row[] = []
+    for (const kind of ['list', 'create'] as const) {
+      const plan = { kind, connections: 64, requests: () => 20_000, effort }
+      const [few, many] = await playRounds(named, plan, progress)
+      if (!few || !many) throw new Error('nothing was measured')
+      const what = `${kind === 'list' ? 'GET' : 'POST'}, 64 connections, a thousand of all accounts in turn`
+      rows.push(toRow(what, few), toRow('', many, 0.85))
+    }
+    return rows
+  } finally {
+    await Promise.all(contenders.map((contender) => contender.stop()))
+    await Promise.all(databases.map((database) => database.remove()))
+  }
+}
+
 /** Everything that can be measured, by the name that the command line takes. */
 export const scenarios: Record<string, Scenario> = {
   list: compare({
     what: 'GET, 100 plants, 64 connections',
     kind: 'list',
+    names: ['empty-app', 'plant-store', 'floor', 'plain-sqlite', 'naive'],
     plants: 100,
     goal: 1.8,
     requests: 100_000,
@@ -209,6 +241,7 @@ export const scenarios: Record<string, Scenario> = {
   'page-20': pages('sqlite', 20, 120),
   'page-100': pages('sqlite', 100, 180),
   million: createWithMillion,
+  'million-accounts': millionAccounts,
   'list-million': listMillion('sqlite'),
   start: startTime,
   'slow-disk': slowDisk(20),

@@ -50,8 +50,8 @@ export const slowDisk =
       const seconds = SECONDS * share
       const load = { port: server.port, seconds, requests: seconds * 1_000, firstId: 1_000_000 }
       const loads = Promise.all([
-        runLoad({ ...load, kind: 'create', connections: 32, token: database.otherToken }),
-        runLoad({ ...load, kind: 'list', connections: 4, token: database.token }),
+        runLoad({ ...load, kind: 'create', connections: 32, tokens: [database.otherToken] }),
+        runLoad({ ...load, kind: 'list', connections: 4, tokens: [database.token] }),
       ])
       const probed = await probe(`${server.adminUrl}/livez`, loads)
       const [created, listed] = await loads

@@ -1,4 +1,4 @@
-/** Plain better-sqlite3 with the pragmas of the plant store behind node:http: one insert, one commit, one response. */
+/** Plain better-sqlite3 with the pragmas of the plant store behind node:http: one statement and one response for each request. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Database from 'better-sqlite3'
@@ -7,8 +7,18 @@ const database = new Database(process.env['DATABASE_FILE'])
 database.pragma('journal_mode = WAL')
 database.pragma('synchronous = FULL')
 const insert = database.prepare('INSERT INTO "Plant" ("account", "id", "name", "tag") VALUES (?, ?, ?, ?)')
+const select = database.prepare('SELECT "name", "tag" FROM "Plant" WHERE "account" = ? ORDER BY "seq"')
 
 createServer((request, response) => {
+  const send = (value: unknown) => {
+    const json = Buffer.from(JSON.stringify(value))
+    const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': json.length }
+    response.writeHead(200, headers).end(json)
+  }
+  if (request.method === 'GET') {
+    send(select.all('bench'))
+    return
+  }
   let body = ''
   request.setEncoding('utf8').on('data', (text: string) => {
     body += text
@@ -16,10 +26,7 @@ createServer((request, response) => {
   request.on('end', () => {
     const { id, name, tag } = JSON.parse(body)
     insert.run('bench', String(id), name, tag)
-    const plant = Buffer.from(JSON.stringify({ name, tag }))
-    response
-      .writeHead(200, { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': plant.length })
-      .end(plant)
+    send({ name, tag })
   })
 }).listen(0, '127.0.0.1', function (this: Server) {
   console.log(JSON.stringify({ url: `http://127.0.0.1:${(this.address() as AddressInfo).port}`, msg: 'ready' }))

@@ -16,7 +16,8 @@ export type Kind = 'list' | 'create' | 'mixed' | 'alternating'
 /** The load on one server. */
 export interface Load {
   readonly port: number
-  readonly token: string
+  /** Tokens of accounts, which take turns. */
+  readonly tokens: readonly string[]
   readonly kind: Kind
   /** What is listed, one after the other. Default: the whole list. */
   readonly paths?: readonly string[] | undefined
@@ -62,10 +63,15 @@ export function loadGenerator(): string {
 }
 
 async function runWrk(load: Load): Promise<LoadResult> {
-  const { port, token, kind, paths = ['/plants'], connections, seconds, firstId } = load
+  const { port, tokens, kind, paths = ['/plants'], connections, seconds, firstId } = load
   const limits = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s']
   const parameters = [...limits, '-s', here('wrk.lua'), `http://127.0.0.1:${port}`]
-  const env = { LOAD_KIND: kind, LOAD_PATHS: paths.join(' '), LOAD_TOKEN: token, LOAD_FIRST_ID: String(firstId) }
+  const env = {
+    LOAD_KIND: kind,
+    LOAD_PATHS: paths.join(' '),
+    LOAD_TOKENS: tokens.join(' '),
+    LOAD_FIRST_ID: String(firstId),
+  }
   return await run(WRK, parameters, env)
 }
 

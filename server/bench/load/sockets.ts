@@ -15,15 +15,15 @@ const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n')
 
 function measure({
   port,
-  token,
+  tokens,
   kind,
   paths = ['/plants'],
   connections,
   requests,
   firstId,
 }: Load): Promise<LoadResult> {
-  const head = `Host: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n`
-  const lists = paths.map((path) => Buffer.from(`GET ${path} HTTP/1.1\r\n${head}\r\n`))
+  const heads = tokens.map((token) => `Host: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n`)
+  const lists = heads.flatMap((head) => paths.map((path) => Buffer.from(`GET ${path} HTTP/1.1\r\n${head}\r\n`)))
   const latencies = new Float64Array(requests)
   let sent = 0
   let done = 0
@@ -33,6 +33,7 @@ function measure({
     const number = sent++
     const list = lists[number % lists.length]
     if (list && (number + 1) % REQUESTS_PER_PLANT[kind] !== 0) return list
+    const head = heads[number % heads.length]
     const body = `{"id":${firstId + number},"name":"Monstera deliciosa ${number}","tag":"aroid"}`
     return Buffer.from(
       `POST /plants HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,

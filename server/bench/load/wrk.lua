@@ -2,19 +2,23 @@
 
 local kind = os.getenv("LOAD_KIND")
 local id = tonumber(os.getenv("LOAD_FIRST_ID"))
-local headers = { Authorization = "Bearer " .. os.getenv("LOAD_TOKEN"), ["Content-Type"] = "application/json" }
+local headers = {}
 
 local lists = {}
 
 function init()
-  for path in os.getenv("LOAD_PATHS"):gmatch("%S+") do table.insert(lists, wrk.format("GET", path, headers)) end
+  for token in os.getenv("LOAD_TOKENS"):gmatch("%S+") do
+    local own = { Authorization = "Bearer " .. token, ["Content-Type"] = "application/json" }
+    table.insert(headers, own)
+    for path in os.getenv("LOAD_PATHS"):gmatch("%S+") do table.insert(lists, wrk.format("GET", path, own)) end
+  end
 end
 
 function request()
   id = id + 1
   if kind == "list" then return lists[id % #lists + 1] end
   local body = string.format('{"id":%d,"name":"Monstera deliciosa %d","tag":"aroid"}', id, id)
-  return wrk.format("POST", "/plants", headers, body)
+  return wrk.format("POST", "/plants", headers[id % #headers + 1], body)
 end
 
 function done(summary, latency)
