@@ -2,17 +2,26 @@ import { contract } from '@plant-store/contract'
 import { createExpressEndpoints } from '@ts-rest/express'
 import express, { type Express } from 'express'
 import type { Logger } from 'pino'
-import { createAuthentication } from './accounts/authentication.ts'
-import type { Dependencies } from './dependencies.ts'
+import { createAuthentication, type FindToken } from './accounts/authentication.ts'
 import { createDocs } from './docs/serve-docs.ts'
 import { readBody } from './http/body.ts'
 import { errorHandler, toValidationError } from './http/errors.ts'
 import { identifyRequest, rejectMalformed } from './http/malformed-requests.ts'
 import { allowOrigins, checkPath, createOriginHint } from './http/paths-and-origins.ts'
 import { createRateLimit } from './http/rate-limit.ts'
+import type { RequestsInFlight } from './http/requests-in-flight.ts'
 import { extendResponses } from './http/responses.ts'
-import { createPlantsRouter } from './plants/plants-router.ts'
+import { createPlantsRouter, type Operations } from './plants/plants-router.ts'
 import type { Settings } from './settings.ts'
+
+/** What the app works with. */
+export interface Dependencies {
+  /** What each operation of the contract does. */
+  plants: Operations
+  /** Looks up a token that is not cached. */
+  findToken: FindToken
+  requestsInFlight: RequestsInFlight
+}
 
 /**
  * Creates the Express app. Its order is that of the checks (docs/architecture.md).

@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { migrateDatabase, nameDatabase } from '@plant-store/prisma'
+import { modifiesPlants } from '@plant-store/contract'
+import { type Database, migrateDatabase, nameDatabase, openDatabase } from '@plant-store/prisma'
 import pino, { type Logger } from 'pino'
-import type { TokenStore } from './accounts/tokens.ts'
-import { type Dependencies, openDependencies } from './dependencies.ts'
+import type { FindToken } from './accounts/authentication.ts'
+import { createTokenStore, findOwnToken, type TokenStore } from './accounts/tokens.ts'
 import { limitConnections } from './http/connections.ts'
 import { createHttpServer, type HttpServer } from './http/http-server.ts'
 import { checkPort, type OpenPort, openPublicPort, startAdminPort } from './http/ports.ts'
+import { createRequestsInFlight } from './http/requests-in-flight.ts'
+import { createCursors } from './plants/cursor.ts'
+import { createPlantStore } from './plants/plant-store.ts'
 import { readSettings, type Settings } from './settings.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
@@ -22,54 +26,52 @@ export interface RunningServer {
   close(): Promise<void>
 }
 
-/** Options of a startup. */
-export interface StartOptions {
-  /** Default: silent. */
-  logger?: Logger
-}
-
 /** How long a startup waits for the database without a line of the log, in milliseconds. */
 const SILENCE = 1_000
 /** How long a startup waits for the secret of cursors to be stored, in milliseconds: a slow database does not stop it. */
 const SECRET_PATIENCE = 1_000
+/** How long the readiness of the database is cached, in milliseconds: probes and scrapes may come as often as they like. */
+const READINESS_TTL = 1_000
 
 /**
  * Starts the server: admin port, migrations, database, app, and the public port last: until then, connections fail,
  * which a balancer retries on another server.
  *
  * @param overrides the settings that are not the default
+ * @param logger default: a silent one
  * @throws OperatorError if a port cannot be listened on; StorageError if the database cannot be used
  */
 export async function startServer(
   overrides: Partial<Settings> = {},
-  { logger = pino({ level: 'silent' }) }: StartOptions = {},
+  logger: Logger = pino({ level: 'silent' }),
 ): Promise<RunningServer> {
   const settings = { ...readSettings({}), ...overrides }
   const { databaseUrl, adminHost, adminPort } = settings
   const publicPort = { host: settings.host, port: settings.port }
   let notReady: string | undefined = 'The server is starting.'
+  let whyUnavailable: Database['whyUnavailable'] | undefined
   let admin: OpenPort | undefined
-  let dependencies: Dependencies | undefined
+  let database: Database | undefined
   let http: HttpServer | undefined
   let open: OpenPort | undefined
   let metrics: Metrics | undefined
 
   async function whyNotReady(): Promise<string | undefined> {
-    return notReady ?? (await dependencies?.database.whyUnavailable())
+    return notReady ?? (await whyUnavailable?.())
   }
 
   async function close(): Promise<void> {
     notReady = 'The server is shutting down.'
     http?.drain()
-    const begin = performance.now()
-    await sleep(Math.min(settings.shutdownDelay, settings.shutdownTimeout))
-    await closeAll(Math.max(0, settings.shutdownTimeout - (performance.now() - begin)))
+    const delay = Math.min(settings.shutdownDelay, settings.shutdownTimeout)
+    await sleep(delay)
+    await closeAll(settings.shutdownTimeout - delay)
   }
 
   /** Closes what has been opened: the admin port last, so that probes see the shutdown. */
   async function closeAll(timeout: number): Promise<void> {
     await open?.close(timeout)
-    await dependencies?.database.close()
+    await database?.close()
     metrics?.close()
     await admin?.close(0)
   }
@@ -85,30 +87,34 @@ export async function startServer(
     await migrate(databaseUrl, logger, () => {
       notReady = 'The server is migrating the database.'
     })
-    dependencies = await openDependencies(settings, logger)
+    const opened = await openDatabase(databaseUrl, { modifiesPlants, onWarning: (warning) => logger.warn(warning) })
+    database = opened
+    whyUnavailable = cacheFor(READINESS_TTL, opened.whyUnavailable)
+    const cursors = createCursors(() => opened.secret('cursor'))
+    const plants = createPlantStore(opened.plants, cursors)
+    const tokens = createTokenStore(opened.tokens)
+    const findToken = await createTokenLookup(tokens, settings, logger)
+    const requestsInFlight = createRequestsInFlight(settings)
     // The pages of this server then need no write, which fails while the disk does not respond.
-    await Promise.race([dependencies.cursors.prepare(), sleep(SECRET_PATIENCE, undefined, { ref: false })])
+    await Promise.race([cursors.prepare(), sleep(SECRET_PATIENCE, undefined, { ref: false })])
     const { createApp } = await loadingApp
     const limited = { ...settings, maxConnections: limitConnections(settings.maxConnections, logger) }
-    http = createHttpServer(createApp(dependencies, settings, logger), limited)
+    http = createHttpServer(createApp({ plants, findToken, requestsInFlight }, settings, logger), limited)
     if (admin) {
       // The metrics are loaded only if there is an admin port to read them from.
       const { createMetrics } = await import('./telemetry/metrics.ts')
-      const isReady = async () => (await whyNotReady()) === undefined
-      const { database, requestsInFlight } = dependencies
       metrics = createMetrics({
-        engine: database.engine,
-        isReady,
-        logBytes: database.logBytes,
+        engine: opened.engine,
+        isReady: async () => (await whyNotReady()) === undefined,
+        logBytes: opened.logBytes,
         openConnections: http.connections.count,
         requestsInFlight: requestsInFlight.count,
       })
     }
     open = await openPublicPort(http.server, http.connections, publicPort)
     notReady = undefined
-    const { plants, tokens } = dependencies.database
-    const isEmpty = async () => (await plants.isEmpty()) && (await tokens.isEmpty())
-    return { url: open.url, adminUrl: admin?.url, tokens: dependencies.tokens, isEmpty, close }
+    const isEmpty = async () => (await opened.plants.isEmpty()) && (await opened.tokens.isEmpty())
+    return { url: open.url, adminUrl: admin?.url, tokens, isEmpty, close }
   } catch (error) {
     await closeAll(0)
     throw error
@@ -132,4 +138,28 @@ async function migrate(databaseUrl: string, logger: Logger, begin: () => void): 
   if (applied.length === 0) return
   const seconds = Math.round(performance.now() - startedAt) / 1_000
   logger.info({ migrations: applied, seconds }, 'database migrated')
+}
+
+/** Creates the lookup of own tokens, which have no dots, and of JSON Web Tokens, which have two, if the settings name an issuer. */
+async function createTokenLookup(tokens: TokenStore, settings: Settings, logger: Logger): Promise<FindToken> {
+  const findOwn = findOwnToken(tokens)
+  const { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl: keysUrl } = settings
+  if (!issuer || !audience || !keysUrl) return findOwn
+  const { verifyJsonWebToken } = await import('./accounts/json-web-token.ts')
+  const verify = verifyJsonWebToken({ issuer, audience, keysUrl }, logger)
+  return (token) => (token.includes('.') ? verify(token) : findOwn(token))
+}
+
+/** Caches the result of a function, from its end, for a time in milliseconds. */
+function cacheFor<T>(ttl: number, run: () => Promise<T>): () => Promise<T> {
+  let cached: Promise<T> | undefined
+  let staleAt = Number.POSITIVE_INFINITY
+  return () => {
+    if (cached && performance.now() <= staleAt) return cached
+    staleAt = Number.POSITIVE_INFINITY
+    cached = run().finally(() => {
+      staleAt = performance.now() + ttl
+    })
+    return cached
+  }
 }

@@ -40,7 +40,7 @@ export async function serve(context: Context): Promise<void> {
   logRejections(logger)
   if (logger.isLevelEnabled('debug')) logRequests(logger)
 
-  const starting = startServer(settings, { logger })
+  const starting = startServer(settings, logger)
   const server = await Promise.race([starting, stopping])
   if (server) {
     // Neither a terminal that does not read nor a database that does not respond delays the shutdown.

@@ -43,6 +43,26 @@ interface Slot {
   taken: number
 }
 
+/** The requests in flight of a server. */
+export interface RequestsInFlight {
+  /** Adds a request that has begun, so that its client is disconnected if it leaves the response unread. */
+  add(request: Request, response: Response): void
+  /**
+   * Counts a request for its address, until its response is sent.
+   *
+   * @throws HttpError `unavailable` if the address has its share of requests in flight
+   */
+  countForAddress(request: Request): void
+  /**
+   * Counts a request for its account instead, once that is known.
+   *
+   * @throws HttpError `unavailable` if the account has its share of requests in flight
+   */
+  countForAccount(request: Pick<Request, 'slot' | 'identity'>): void
+  /** Returns how many requests are in flight. */
+  count(): number
+}
+
 /**
  * Limits the requests in flight, and so the memory of the process, since each takes at most a fixed amount. Addresses, and
  * then accounts, share the limit; what is beyond it is shed early, because a late response is useless and delays others.
@@ -53,8 +73,10 @@ interface Slot {
  * Requests behind another one on their connection take at most half of all places: they do not give way, and hundreds of them
  * arrive together, which are counted for their address until their account is known.
  */
-export function createRequestsInFlight(settings: Pick<Settings, 'maxRequestsInFlight' | 'trustProxy'>) {
-  const { maxRequestsInFlight, trustProxy } = settings
+export function createRequestsInFlight({
+  maxRequestsInFlight,
+  trustProxy,
+}: Pick<Settings, 'maxRequestsInFlight' | 'trustProxy'>): RequestsInFlight {
   const share = createFairShare(maxRequestsInFlight)
   /** Also those of shed requests, until they have their response. */
   const slots: Slot[] = []
@@ -148,8 +170,7 @@ export function createRequestsInFlight(settings: Pick<Settings, 'maxRequestsInFl
   }
 
   return {
-    /** Adds a request that has begun, so that its client is disconnected if it leaves the response unread. */
-    add(request: Request, response: Response): void {
+    add(request, response) {
       const slot = { request, response, index: slots.length, client: undefined, waitsSince: undefined, taken: 0 }
       request.slot = slot
       slots.push(slot)
@@ -160,28 +181,17 @@ export function createRequestsInFlight(settings: Pick<Settings, 'maxRequestsInFl
       })
     },
 
-    /**
-     * Counts a request for its address, until its response is sent.
-     *
-     * @throws HttpError `unavailable` if the address has its share of requests in flight
-     */
-    countForAddress(request: Request): void {
+    countForAddress(request) {
       const address = trustProxy === undefined ? request.socket.remoteAddress : clientAddress(request)
       // No account begins with a space.
       hold(request.slot, ` ${addressKey(address)}`)
     },
 
-    /**
-     * Counts a request for its account instead, once that is known.
-     *
-     * @throws HttpError `unavailable` if the account has its share of requests in flight
-     */
-    countForAccount({ slot, identity }: Pick<Request, 'slot' | 'identity'>): void {
+    countForAccount({ slot, identity }) {
       release(slot)
       hold(slot, identity.account)
     },
 
-    /** How many requests are in flight. */
     count: share.used,
   }
 }

@@ -24,7 +24,7 @@ test('while a migration runs, /livez responds 200, /readyz 503 with the reason, 
   other.exec('BEGIN IMMEDIATE')
   const [port, adminPort] = [await freePort(), await freePort()]
   const { logger, lines } = await createMemoryLog()
-  const starting = startServer({ port, adminPort, databaseUrl, shutdownDelay: 0 }, { logger })
+  const starting = startServer({ port, adminPort, databaseUrl, shutdownDelay: 0 }, logger)
   const admin = `http://127.0.0.1:${adminPort}`
   await until(async () => /migrating/.test(String(await read(`${admin}/readyz`))))
 

@@ -22,14 +22,14 @@ export interface TestServer extends AsyncDisposable {
 /** Starts a server with these settings over an empty database; it is closed after the file's tests, if not before. */
 export async function startTestServer(
   settings: Partial<Settings> = {},
-  observers: Parameters<typeof startServer>[1] = {},
+  { logger }: { logger?: Parameters<typeof startServer>[1] } = {},
 ): Promise<TestServer> {
   const databaseUrl = settings.databaseUrl ?? (await newDatabase())
   // A busy machine must not decide a test: no connection is closed while a test computes.
   // A connection that `fetch` has opened and not used would hold a shutdown up for its whole time.
   const limits = { keepAliveTimeout: 60_000, shutdownTimeout: 1_000 }
   const defaults = { port: 0, databaseUrl, shutdownDelay: 0, ...limits }
-  const server = await startServer({ ...defaults, ...settings }, observers)
+  const server = await startServer({ ...defaults, ...settings }, logger)
   const createToken = (token: Partial<NewToken> = {}) => server.tokens.create({ account: 'alice', ...token })
   const { token: aliceToken } = await createToken()
 
