@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import module from 'node:module'
 import path from 'node:path'
 // Before all else that takes time to load, since the first process of a container ignores signals without handlers.
-import './commands/console.ts'
+import './commands/signals.ts'
 
 /** How long what is still open may keep the process running after its command has ended, in milliseconds. */
 const GRACE = 100

@@ -3,7 +3,7 @@ import type { contract, OperationMetadata, Scope } from '@plant-store/contract'
 import type { TsRestRequest } from '@ts-rest/express'
 import { LRUCache } from 'lru-cache'
 import { HttpError } from '../http/errors.ts'
-import { authenticationFailed } from '../telemetry/events.ts'
+import { events } from '../telemetry/events.ts'
 
 /** Who sends a request. */
 export interface Identity {
@@ -85,7 +85,7 @@ export function createAuthentication(
 
   return async (request) => {
     const { identity } = await find(request.headers).catch((error) => {
-      if (error instanceof HttpError && error.status === 401) authenticationFailed.publish(error.body.error)
+      if (error instanceof HttpError && error.status === 401) events.emit('authenticationFailed', error.body.error)
       throw error
     })
     request.identity = identity

@@ -1,7 +1,8 @@
 import type { Scope } from '@plant-store/contract'
 import * as jose from 'jose'
 import type { Logger } from 'pino'
-import { shed } from '../http/errors.ts'
+import { unavailable } from '../http/errors.ts'
+import { events } from '../telemetry/events.ts'
 import { oncePer } from '../telemetry/log.ts'
 import type { FindToken } from './authentication.ts'
 import { isAccountName, knownScopes } from './tokens.ts'
@@ -89,7 +90,8 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
     } catch (error) {
       if (isFetchError(error)) {
         const message = "The token issuer's keys are currently unavailable. Retry the request."
-        shed('issuer-keys', message, COOLDOWN / 1_000, error)
+        events.emit('requestRejected', 'issuer-keys')
+        throw unavailable(message, COOLDOWN / 1_000, error)
       }
       if (error instanceof jose.errors.JWTExpired) return 'tokenEnded'
       // Which rule a token breaks would only help forgers. A key that cannot be used, such as a short one, is not a fault of

@@ -11,7 +11,7 @@ import {
   StorageError,
 } from '@plant-store/prisma'
 import type { Settings } from '../settings.ts'
-import type { Context } from './console.ts'
+import type { Context } from './context.ts'
 
 /** The options of `copy`, as typed in. */
 export interface CopyOptions {

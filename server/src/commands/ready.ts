@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { OperatorError } from '@plant-store/prisma'
-import type { Context } from './console.ts'
+import type { Context } from './context.ts'
 
 /** How long the server may take to respond, in milliseconds: it gives up on its database after 2.5 s. */
 const TIMEOUT = 4_000

@@ -5,7 +5,8 @@ import { logTokenEvent } from '../accounts/tokens.ts'
 import { ownCommand } from '../installation.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
 import { logRejections, logRequests } from '../telemetry/log.ts'
-import { type Context, firstSignal } from './console.ts'
+import type { Context } from './context.ts'
+import { firstSignal } from './signals.ts'
 
 /**
  * By default V8 lets the heap grow to several times what is in use before it collects garbage. With this, the process stays

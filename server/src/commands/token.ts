@@ -11,7 +11,7 @@ import {
 } from '../accounts/tokens.ts'
 import { ownCommand } from '../installation.ts'
 import { parseDuration } from '../settings.ts'
-import type { Context } from './console.ts'
+import type { Context } from './context.ts'
 
 /** How long a command waits for a locked database, in milliseconds: longer than a request, since no client waits. */
 const PATIENCE = 30_000

@@ -3,9 +3,9 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
-import { requestRejected } from '../telemetry/events.ts'
-import { addressKey } from './client-address.ts'
-import { createFairShare } from './fair-share.ts'
+import { pauseNewConnections } from '../node-internals.ts'
+import { events } from '../telemetry/events.ts'
+import { addressKey, createFairShare } from './fair-share.ts'
 
 /** The connections of a server, from the moment it accepts them until they are closed, whatever happens in between. */
 export interface Connections {
@@ -37,9 +37,6 @@ const READS_PER_TURN = 8
 /** Connections with a response that is decided to be their last. */
 const ended = new WeakSet<Socket>()
 
-/** The part of a connection that only its handle knows, which is private to Node.js. */
-type HandledSocket = Socket & { _handle?: { bytesWritten: number; writeQueueSize: number } | null }
-
 /**
  * Returns how many connections clients may have: `MAX_CONNECTIONS`, or what the limit of open files leaves. Beyond that limit
  * every new connection would be reset, those of probes too, and the database could not be opened again.
@@ -68,7 +65,7 @@ export function trackConnections(server: Server, maxConnections: number): Connec
   server.on('connection', (socket: Socket) => {
     const address = addressKey(socket.remoteAddress)
     if (!share.hasRoom(address)) {
-      requestRejected.publish('connections')
+      events.emit('requestRejected', 'connections')
       socket.destroy()
       return
     }
@@ -107,33 +104,18 @@ export function acceptBurstsFirst(server: Server): void {
 
   function read(known: number): void {
     const isGrowing = arrived.length > known && arrived.length > MAX_FEW
-    if (isGrowing && performance.now() - begin < MAX_BURST) {
-      setImmediate(read, arrived.length)
-      return
-    }
-    readSome()
+    const isBurst = isGrowing && performance.now() - begin < MAX_BURST
+    if (!isBurst) for (const socket of arrived.splice(0, READS_PER_TURN)) socket.resume()
+    // Once reading has begun, it goes on.
+    if (arrived.length > 0) setImmediate(read, isBurst ? arrived.length : Number.POSITIVE_INFINITY)
   }
 
-  function readSome(): void {
-    for (const socket of arrived.splice(0, READS_PER_TURN)) socket.resume()
-    if (arrived.length > 0) setImmediate(readSome)
-  }
-
-  // An option of `net.Server` that the one of HTTP does not pass on.
-  Object.assign(server, { pauseOnConnect: true })
+  pauseNewConnections(server)
   server.on('connection', (socket: Socket) => {
     if (arrived.push(socket) > 1) return
     begin = performance.now()
     setImmediate(read, 0)
   })
-}
-
-/**
- * Returns how many bytes of a connection the operating system has taken. `bytesWritten` of a socket counts a write at its
- * begin, and a long one is taken in parts, which only the handle counts; the timeouts of Node.js look at it, too.
- */
-export function countTaken({ _handle }: HandledSocket): number {
-  return _handle ? _handle.bytesWritten - _handle.writeQueueSize : 0
 }
 
 /** Closes a connection that this side has ended, or ends now, unless the client does soon. */
@@ -162,14 +144,13 @@ export function endAfter(response: ServerResponse): void {
   ended.add(response.req.socket)
 }
 
-/** Returns whether a request follows the last one of its connection, and discards what comes next, without parsing it. */
+/** Whether a request follows the last one of its connection. */
 export function isAfterEnd({ socket }: IncomingMessage): boolean {
-  if (!ended.has(socket)) return false
-  discardRest(socket)
-  return true
+  return ended.has(socket)
 }
 
-function discardRest(socket: Socket): void {
+/** Discards what a connection still gets, without parsing it. */
+export function discardRest(socket: Socket): void {
   // A listener takes the connection from the parser, which is a listener itself then.
   socket.on('data', () => {}).removeAllListeners('data')
 }

@@ -5,7 +5,6 @@ import { StorageError } from '@plant-store/prisma'
 import type { RequestValidationError } from '@ts-rest/express'
 import type { NextFunction, Request, Response } from 'express'
 import type { Logger } from 'pino'
-import { CLIENT_CLOSED_REQUEST, type Rejection, requestRejected } from '../telemetry/events.ts'
 import { oncePer } from '../telemetry/log.ts'
 import { closeLingering, endAfter } from './connections.ts'
 import { sendJson } from './responses.ts'
@@ -58,15 +57,13 @@ export class HttpError extends Error {
 }
 
 /**
- * Sheds a request: counts it under its reason, and throws its error.
+ * Creates the 503 of a request that its client should retry.
  *
- * @param retryAfter when its client should retry it, in seconds
- * @param cause what is logged; undefined: nothing
- * @throws HttpError `unavailable`, always
+ * @param retryAfter when, in seconds
+ * @param cause what is logged; undefined: nothing, since shed requests are counted instead
  */
-export function shed(reason: Rejection, message: string, retryAfter: number, cause?: unknown): never {
-  requestRejected.publish(reason)
-  throw new HttpError('unavailable', message, { headers: { 'Retry-After': String(retryAfter) }, cause })
+export function unavailable(message: string, retryAfter: number, cause?: unknown): HttpError {
+  return new HttpError('unavailable', message, { headers: { 'Retry-After': String(retryAfter) }, cause })
 }
 
 /** Responds to every failure with an `Error` body. What is not a {@link HttpError} is a fault of the server: 500, logged. */
@@ -96,7 +93,6 @@ export function errorHandler(logger: Logger) {
 
 function levelOf({ reason, cause }: HttpError): 'error' | 'warn' | 'debug' {
   if (reason !== 'unavailable') return 'error'
-  // Shed requests are counted instead of logged one by one.
   return cause === undefined ? 'debug' : 'warn'
 }
 
@@ -106,8 +102,7 @@ function toHttpError(error: unknown): HttpError {
   if (error instanceof URIError && 'status' in error) return new HttpError('notFound')
   if (!(error instanceof StorageError)) return new HttpError('internal', undefined, { cause: error })
   const state = error.fault === 'locked' ? 'busy' : 'currently unavailable'
-  const headers = { 'Retry-After': String(error.retryAfter) }
-  return new HttpError('unavailable', `The database is ${state}. Retry the request.`, { headers, cause: error })
+  return unavailable(`The database is ${state}. Retry the request.`, error.retryAfter, error)
 }
 
 /** Converts ts-rest's validation error into a failure that names the fields, but never their values. */
@@ -148,16 +143,4 @@ function endsSoon({ complete, headers }: IncomingMessage): boolean {
   // The size of chunks is unknown, and a client that waits for "100 Continue" may send the body or not.
   if (headers['transfer-encoding'] !== undefined || headers.expect !== undefined) return false
   return Number(headers['content-length'] ?? 0) <= SMALL_BODY
-}
-
-/** Returns the status of a response that has closed: 499 if the connection closed before the response was complete. */
-export function finalStatus(response: ServerResponse): number {
-  const { complete, socket } = response.req
-  // A client that ends its side in the middle of a request has usually disconnected; it gets a 400 if it has not.
-  if (!complete && socket.readableEnded) return CLIENT_CLOSED_REQUEST
-  if (response.writableFinished) return response.statusCode
-  const { errored } = response
-  // The client has seen a status of success, and then that the connection broke.
-  if (errored) return errored instanceof HttpError ? errored.status : 500
-  return CLIENT_CLOSED_REQUEST
 }

@@ -1,7 +1,26 @@
+/** How clients share a limit, and by which name each is counted. */
+import { isIP, SocketAddress } from 'node:net'
+import type { Request } from 'express'
+
 /** How many times of what is free a client may hold. */
 const FACTOR = 8
 /** Up to so many clients that hold nothing are kept. */
 const MIN_SWEEP = 1_000
+
+/** What some proxies write into `X-Forwarded-For`: `192.0.2.7:4711` or `[2001:db8::1]:4711`. */
+const WITH_PORT = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/
+
+/** Places that clients share. */
+export interface FairShare {
+  /** Returns whether a client may take another place. One that holds none may take the last. */
+  hasRoom(client: string): boolean
+  take(client: string): void
+  release(client: string): void
+  /** Returns how many places a client holds. */
+  heldBy(client: string): number
+  /** Returns how many places all clients hold. */
+  used(): number
+}
 
 /**
  * Creates places that clients share, such as those of requests in flight.
@@ -10,7 +29,7 @@ const MIN_SWEEP = 1_000
  * clients hold, the less each may hold. This is the dynamic threshold of shared-memory switches (Choudhury and Hahne, 1998):
  * it needs no list of clients and no division in advance.
  */
-export function createFairShare(capacity: number) {
+export function createFairShare(capacity: number): FairShare {
   const held = new Map<string, number>()
   let used = 0
   let maxSize = MIN_SWEEP
@@ -30,27 +49,51 @@ export function createFairShare(capacity: number) {
   }
 
   return {
-    /** Whether a client may take another place. One that holds none may take the last. */
-    hasRoom(client: string): boolean {
+    hasRoom(client) {
       const free = capacity - used
       const mine = heldBy(client)
       return free > 0 && (mine === 0 || mine < FACTOR * free)
     },
-
-    take(client: string): void {
+    take(client) {
       used++
       held.set(client, heldBy(client) + 1)
       if (held.size > maxSize) sweep()
     },
-
-    release(client: string): void {
+    release(client) {
       used--
       held.set(client, Math.max(0, heldBy(client) - 1))
     },
-
-    /** How many places a client holds. */
     heldBy,
-    /** How many places all clients hold. */
     used: () => used,
   }
+}
+
+/**
+ * Returns the address of a client as a trusted proxy reports it, without the port that each of its connections has, or
+ * else that of the connection: a client may send any text. It is always a short text of its own, since V8 keeps the whole
+ * header in memory for a part of it.
+ */
+export function clientAddress({ ip = '', socket }: Request): string | undefined {
+  if (ip === socket.remoteAddress) return ip
+  const [, inBrackets, version4] = WITH_PORT.exec(ip) ?? []
+  const address = inBrackets ?? version4 ?? ip
+  const version = isIP(address)
+  if (version === 0) return socket.remoteAddress
+  return new SocketAddress({ address, family: version === 4 ? 'ipv4' : 'ipv6' }).address
+}
+
+/**
+ * Names the client behind an address: an IPv4 address, or the first half of an IPv6 address, since one customer of a
+ * provider may use all of the other half.
+ *
+ * @param address as Node.js writes it, which is always the same way
+ */
+export function addressKey(address = 'unknown'): string {
+  const bare = address.replace(/^::ffff:(?=\d+\.)|%.*$/g, '')
+  if (!bare.includes(':')) return bare
+  const [head = '', tail] = bare.split('::')
+  const groups = head.split(':').filter(Boolean)
+  const last = tail?.split(':').filter(Boolean) ?? []
+  const zeros = Array.from({ length: Math.max(0, 8 - groups.length - last.length) }, () => '0')
+  return `${[...groups, ...zeros, ...last].slice(0, 4).join(':')}::/64`
 }

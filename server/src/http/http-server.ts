@@ -1,9 +1,16 @@
 import { createServer, IncomingMessage, type Server, type ServerOptions, ServerResponse } from 'node:http'
 import type { Express, Request, Response } from 'express'
+import { respondToHalfClosed } from '../node-internals.ts'
 import type { Settings } from '../settings.ts'
-import { type Connections, endAfter, endAfterUpgrade, isAfterEnd, trackConnections } from './connections.ts'
+import {
+  type Connections,
+  discardRest,
+  endAfter,
+  endAfterUpgrade,
+  isAfterEnd,
+  trackConnections,
+} from './connections.ts'
 import { rejectTarget, rejectUnparsed } from './malformed-requests.ts'
-import { respondToHalfClosed } from './ports.ts'
 
 /** The HTTP server of the public port. */
 export interface HttpServer {
@@ -26,7 +33,10 @@ const LATE_CHECK_INTERVAL = 1_000
 export function createHttpServer(app: Express, settings: Settings): HttpServer {
   let draining = false
   function receive(message: IncomingMessage, reply: ServerResponse): void {
-    if (isAfterEnd(message)) return
+    if (isAfterEnd(message)) {
+      discardRest(message.socket)
+      return
+    }
     const [request, response] = [message as Request, reply as Response]
     connections.closeWithConnection(response)
     endAfterUpgrade(request, response)

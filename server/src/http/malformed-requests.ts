@@ -1,12 +1,13 @@
-/** Gives each request its id, and rejects what is malformed, arrives too late, or is meant for a proxy. */
+/** Gives each request its id and reports its end, and rejects what is malformed, arrives too late, or is meant for a proxy. */
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ErrorName } from '@plant-store/contract'
 import type { Request, Response } from 'express'
-import { requestEnded } from '../telemetry/events.ts'
+import { responseOf } from '../node-internals.ts'
+import { CLIENT_CLOSED_REQUEST, events } from '../telemetry/events.ts'
 import { closeLater } from './connections.ts'
-import { finalStatus, HttpError, sendError } from './errors.ts'
+import { HttpError, sendError } from './errors.ts'
 import { COMMON_HEADERS, JSON_CONTENT_TYPE } from './responses.ts'
 
 declare global {
@@ -14,6 +15,8 @@ declare global {
     interface Request {
       /** Names the request in the log; it is also the header `X-Request-Id` of the response. */
       requestId: string
+      /** The path of the contract that it has, such as `/plants`; undefined: none. */
+      pathPattern?: string
     }
   }
 }
@@ -24,9 +27,6 @@ const VALID_ID = /^(?!.*pst_)[!-~]{1,128}$/
 const SINGLE_HEADERS = new Set(['authorization', 'host'])
 const MAX_HEADERS = 1000
 
-/** Without a listener for `clientError`, Node.js also decides by the response that has the connection. */
-type HttpSocket = Duplex & { _httpMessage?: ServerResponse | null }
-
 /** After its first failure the parser fails with everything that follows, which needs no second response. */
 const rejectedSockets = new WeakSet<Duplex>()
 
@@ -34,12 +34,24 @@ const rejectedSockets = new WeakSet<Duplex>()
 export function identifyRequest(request: Request, response: Response): void {
   const id = request.headers['x-request-id']
   request.requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
-  if (!requestEnded.hasSubscribers) return
+  if (events.listenerCount('requestEnded') === 0) return
   const begin = performance.now()
   response.once('close', () => {
     const seconds = (performance.now() - begin) / 1000
-    requestEnded.publish({ request, status: finalStatus(response), seconds, error: response.errorNumber })
+    events.emit('requestEnded', { request, status: finalStatus(response), seconds, error: response.errorNumber })
   })
+}
+
+/** Returns the status of a response that has closed: 499 if the connection closed before the response was complete. */
+function finalStatus(response: ServerResponse): number {
+  const { complete, socket } = response.req
+  // A client that ends its side in the middle of a request has usually disconnected; it gets a 400 if it has not.
+  if (!complete && socket.readableEnded) return CLIENT_CLOSED_REQUEST
+  if (response.writableFinished) return response.statusCode
+  const { errored } = response
+  // The client has seen a status of success, and then that the connection broke.
+  if (errored) return errored instanceof HttpError ? errored.status : 500
+  return CLIENT_CLOSED_REQUEST
 }
 
 /**
@@ -89,14 +101,14 @@ export function rejectUnparsed(error: NodeJS.ErrnoException, socket: Duplex): vo
   if (error.code === 'ECONNRESET') socket.destroy()
   if (socket.destroyed || rejectedSockets.has(socket)) return
   rejectedSockets.add(socket)
-  reject(socket, toHttpError(error.code))
+  respondInOrder(socket, toParserError(error.code))
 }
 
 /** Responds after the earlier complete requests of a connection: responses have their order (RFC 9112 section 9.3.2). */
-function reject(socket: Duplex, failure: HttpError): void {
-  const response = (socket as HttpSocket)._httpMessage
+function respondInOrder(socket: Duplex, failure: HttpError): void {
+  const response = responseOf(socket)
   if (!response) sendRaw(socket, failure)
-  else if (response.req.complete) response.once('finish', () => reject(socket, failure))
+  else if (response.req.complete) response.once('finish', () => respondInOrder(socket, failure))
   else if (response.headersSent) socket.destroy()
   // The rest of the request will not arrive.
   else sendError(response.setHeader('Connection', 'close'), failure)
@@ -121,7 +133,7 @@ function sendRaw(socket: Duplex, { status, body }: HttpError): void {
   closeLater(socket)
 }
 
-function toHttpError(code: string | undefined): HttpError {
+function toParserError(code: string | undefined): HttpError {
   if (code === 'HPE_HEADER_OVERFLOW') return new HttpError('headersTooLarge')
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new HttpError('requestTimeout')
   return new HttpError('badRequest', 'The request is not well-formed HTTP/1.1.')

@@ -47,8 +47,8 @@ export function checkPath(routes: readonly Route[]): RequestHandler {
       response.status(204).end()
       return
     }
-    // The router sets it again; the log and the metrics name it also where no route is called.
-    request.route = { path: found.path }
+    // The metrics name it also where no route is called.
+    request.pathPattern = found.path
     if (!found.allowed.includes(method)) {
       const headers = { Allow: found.allow }
       throw new HttpError('methodNotAllowed', `Method not allowed. Use ${found.allow}.`, { headers })

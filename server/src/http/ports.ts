@@ -4,6 +4,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import net from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { OperatorError } from '@plant-store/prisma'
+import { respondToHalfClosed } from '../node-internals.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { acceptBurstsFirst, type Connections, trackConnections } from './connections.ts'
 
@@ -96,15 +97,6 @@ function openPort(
       while (connections.count() > 0) await nextTurn()
     },
   }
-}
-
-/**
- * Lets a client end its side of a connection after its requests, as `nc -N` and some proxies do: it gets its responses, and
- * then the connection ends. By default, Node.js ends it before a response that takes more than a turn of the event loop.
- */
-export function respondToHalfClosed(server: Server): void {
-  // Neither the documentation of Node.js nor its types have this property.
-  Object.assign(server, { httpAllowHalfOpen: true })
 }
 
 /**

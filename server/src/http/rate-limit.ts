@@ -1,7 +1,7 @@
 import type { Response } from 'express'
 import { LRUCache } from 'lru-cache'
 import type { Settings } from '../settings.ts'
-import { requestRejected } from '../telemetry/events.ts'
+import { events } from '../telemetry/events.ts'
 import { HttpError } from './errors.ts'
 
 /** How many requests in how many seconds. */
@@ -33,7 +33,7 @@ export function createRateLimit({ requests, seconds }: RateLimit): (tokenId: str
     response.setHeader('RateLimit-Policy', policy)
     response.setHeader('RateLimit', `"rate-limit";r=${Math.max(0, requests - count)};t=${reset}`)
     if (count <= requests) return
-    requestRejected.publish('rate-limit')
+    events.emit('requestRejected', 'rate-limit')
     throw new HttpError('tooManyRequests', `More than ${requests} requests in ${seconds} s. Wait ${reset} s.`, {
       headers: { 'Retry-After': String(reset) },
     })

@@ -1,10 +1,9 @@
 import type { Request, Response } from 'express'
+import { countTaken } from '../node-internals.ts'
 import type { Settings } from '../settings.ts'
-import { requestRejected } from '../telemetry/events.ts'
-import { addressKey, clientAddress } from './client-address.ts'
-import { countTaken } from './connections.ts'
-import { shed } from './errors.ts'
-import { createFairShare } from './fair-share.ts'
+import { events } from '../telemetry/events.ts'
+import { unavailable } from './errors.ts'
+import { addressKey, clientAddress, createFairShare } from './fair-share.ts'
 
 declare global {
   namespace Express {
@@ -114,7 +113,8 @@ export function createRequestsInFlight({
     if (isBehind) slot.request.socket.destroy()
     // A random time, so that clients that were rejected together do not retry together.
     const seconds = 1 + Math.floor(Math.random() * 3)
-    shed('in-flight', 'The server has more requests than it can handle. Retry later.', seconds)
+    events.emit('requestRejected', 'in-flight')
+    throw unavailable('The server has more requests than it can handle. Retry later.', seconds)
   }
 
   /** Removes the requests that are done, and returns the waiting ones of each client. */
@@ -154,7 +154,7 @@ export function createRequestsInFlight({
   function endWaiting(slot: Slot): void {
     release(slot)
     slot.request.socket.destroy()
-    requestRejected.publish('gave-way')
+    events.emit('requestRejected', 'gave-way')
   }
 
   function check(): void {

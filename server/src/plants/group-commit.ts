@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { StorageError } from '@plant-store/prisma'
-import { batchCommitted, writesRejected } from '../telemetry/events.ts'
+import { events } from '../telemetry/events.ts'
 import { createAccountQueue } from './account-queue.ts'
 
 /** How to commit, and how much at a time. */
@@ -85,14 +85,14 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
       const results = await options.commit(batch.map(({ item }) => item))
       // One that is missing would give every item after it the result of another.
       if (results.length !== batch.length) throw new Error(`${results.length} results for ${batch.length} items`)
-      batchCommitted.publish(batch.length)
+      events.emit('batchCommitted', batch.length)
       batch.forEach(({ resolve }, index) => {
         resolve(results[index] as Result)
       })
     } catch (error) {
       // What has waited for an unavailable database as long as this batch would go on waiting, one batch after the other.
       const others = error instanceof StorageError ? waiting.remove(({ since }) => since <= begin) : []
-      writesRejected.publish({ count: batch.length + others.length, error })
+      events.emit('writesRejected', batch.length + others.length, error)
       for (const { reject } of [...batch, ...others]) reject(error)
     }
   }

@@ -1,6 +1,6 @@
 import { errorMessages } from '@plant-store/contract'
 import type { PlantRow, Plants } from '@plant-store/prisma'
-import { HttpError } from '../http/errors.ts'
+import { HttpError, unavailable } from '../http/errors.ts'
 import { serializedJson } from '../http/responses.ts'
 import type { Cursors } from './cursor.ts'
 import { createGroupCommit } from './group-commit.ts'
@@ -35,9 +35,7 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Operations {
     async createPlant({ id, name, tag, ...unused }, account) {
       const stored = await writes.add({ account, id: String(id), name, tag: tag ?? null })
       if (stored === undefined) {
-        throw new HttpError('unavailable', 'The plant was deleted while it was created. Retry the request.', {
-          headers: { 'Retry-After': '1' },
-        })
+        throw unavailable('The plant was deleted while it was created. Retry the request.', 1)
       }
       if (!stored) throw new HttpError('idTaken', errorMessages.idTaken)
       return { body: tag === undefined ? { name } : { name, tag }, unused }

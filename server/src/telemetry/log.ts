@@ -2,7 +2,7 @@ import { fstatSync, writeSync } from 'node:fs'
 import { Writable } from 'node:stream'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
-import { type RequestEnded, rejections, requestEnded, requestRejected, subscribe } from './events.ts'
+import { events, rejections } from './events.ts'
 
 /** Where a log goes: standard output or standard error, which have a file descriptor, or any stream. */
 export type LogStream = Writable & { fd?: number; isTTY?: boolean }
@@ -106,12 +106,10 @@ export function oncePer(interval: number): () => boolean {
 /**
  * Logs why requests and connections are rejected, each reason at most once per second: a line for each would cost more than
  * rejecting it, under overload.
- *
- * @returns a function that unsubscribes
  */
-export function logRejections(logger: Logger): () => void {
+export function logRejections(logger: Logger): void {
   const mayLog = new Map(rejections.map((reason) => [reason, oncePer(REJECTION_INTERVAL)]))
-  return subscribe(requestRejected, (reason) => {
+  events.on('requestRejected', (reason) => {
     if (!mayLog.get(reason)?.()) return
     logger.info({ event: 'requests rejected', reason }, `requests are rejected: ${reason}`)
   })
@@ -122,12 +120,10 @@ const SECRET = /[^/]{24,}/g
 
 /**
  * Logs each request once it has ended, at `debug`: at other levels this must not be called, since the event costs time with
- * every request once it has a subscriber. No line has a token or the text of a query.
- *
- * @returns a function that unsubscribes
+ * every request once it has a listener. No line has a token or the text of a query.
  */
-export function logRequests(logger: Logger): () => void {
-  return subscribe(requestEnded, ({ request, status, seconds, error }: RequestEnded) => {
+export function logRequests(logger: Logger): void {
+  events.on('requestEnded', ({ request, status, seconds, error }) => {
     const { method, identity, requestId } = request
     const path = String(request.path)
       .replace(SECRET, '…')

@@ -2,7 +2,7 @@ import { contract, errorCatalogue } from '@plant-store/contract'
 import { type Database, StorageError, storageFaults } from '@plant-store/prisma'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { readVersion } from '../installation.ts'
-import * as events from './events.ts'
+import { CLIENT_CLOSED_REQUEST, type Events, events, rejections } from './events.ts'
 
 /** The metrics of this process, in Prometheus text format. */
 export interface Metrics {
@@ -22,6 +22,9 @@ interface MetricSources {
   openConnections(): number
   requestsInFlight(): number
 }
+
+/** What counts each event. */
+type EventListeners = { [Name in keyof Events]: (...message: Events[Name]) => void }
 
 /** The buckets that OpenTelemetry recommends for HTTP requests, in seconds. */
 const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
@@ -59,7 +62,7 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources): M
   }
 
   const rejectedHelp = 'Requests and connections that were rejected without being handled.'
-  const rejected = addCounter('plant_store_rejected_total', rejectedHelp, 'reason', events.rejections)
+  const rejected = addCounter('plant_store_rejected_total', rejectedHelp, 'reason', rejections)
   const unauthenticatedHelp = 'Requests without a valid token, by the number of their Error body.'
   const unauthenticated = addCounter(
     'plant_store_authentication_failures_total',
@@ -79,17 +82,17 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources): M
   })
   const durations = createDurations(registry)
 
-  const unsubscribes = [
-    events.subscribe(events.requestEnded, ({ request: { method, route }, status, seconds }) => {
-      durations.observe(labelsOf(method, route?.path, status), seconds)
-    }),
-    events.subscribe(events.requestRejected, (reason) => rejected.inc({ reason })),
-    events.subscribe(events.authenticationFailed, (code) => unauthenticated.inc({ code })),
-    events.subscribe(events.batchCommitted, (size) => batches.observe(size)),
-    events.subscribe(events.writesRejected, ({ count, error }) => {
-      notWritten.inc({ reason: error instanceof StorageError ? error.fault : INTERNAL }, count)
-    }),
-  ]
+  const listeners: EventListeners = {
+    requestEnded: ({ request: { method, pathPattern }, status, seconds }) =>
+      durations.observe(labelsOf(method, pathPattern, status), seconds),
+    requestRejected: (reason) => rejected.inc({ reason }),
+    authenticationFailed: (code) => unauthenticated.inc({ code }),
+    batchCommitted: (size) => batches.observe(size),
+    writesRejected: (count, error) =>
+      notWritten.inc({ reason: error instanceof StorageError ? error.fault : INTERNAL }, count),
+  }
+  const names = Object.keys(listeners) as (keyof Events)[]
+  for (const name of names) events.on(name, listeners[name])
 
   const build = { version: readVersion(), node_version: process.versions.node, engine }
   const labelNames = Object.keys(build)
@@ -103,7 +106,7 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources): M
     contentType: registry.contentType,
     text: () => registry.metrics(),
     close() {
-      for (const unsubscribe of unsubscribes) unsubscribe()
+      for (const name of names) events.off(name, listeners[name])
       registry.clear()
     },
   }
@@ -133,6 +136,6 @@ function labelsOf(method: string, route = '', status: number): Record<string, st
     // A client may send any method.
     http_request_method: METHODS.has(method) ? method : '_OTHER',
     http_route: route,
-    http_response_status_code: status === events.CLIENT_CLOSED_REQUEST ? '' : status,
+    http_response_status_code: status === CLIENT_CLOSED_REQUEST ? '' : status,
   }
 }

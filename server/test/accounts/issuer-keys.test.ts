@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import { SignJWT } from 'jose'
-import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { until } from '../../../test/helpers/until.ts'
 import type { Settings } from '../../src/index.ts'
 import { logRejections } from '../../src/telemetry/log.ts'
@@ -24,7 +24,7 @@ afterEach(() => void vi.restoreAllMocks())
 async function start(settings: Partial<Settings> = {}, signer = key) {
   const log = await createMemoryLog()
   const issuer = await startTokenIssuer(signer, settings, { logger: log.logger })
-  onTestFinished(logRejections(log.logger))
+  logRejections(log.logger)
   return {
     ...issuer,
     log,

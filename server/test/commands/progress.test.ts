@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createProgress } from '../../src/commands/progress.ts'
+import { createProgress } from '../../src/commands/context.ts'
 import { openMemory } from '../helpers/telemetry/log-lines.ts'
 
 beforeEach(() => void vi.useFakeTimers())

@@ -1,4 +1,18 @@
+import type { Logger } from 'pino'
+import type { Settings } from '../settings.ts'
 import type { LogStream } from '../telemetry/log.ts'
+
+/** What a command works with. */
+export interface Context {
+  settings: Settings
+  logger: Logger
+  /** Prints the result of the command to standard output. */
+  print(text: string): Promise<void>
+  /** Shows on standard error what the command does now, and how far that is, once it takes long. */
+  progress(text: string): void
+  /** Whether standard output is a terminal. */
+  isTerminal: boolean
+}
 
 /** How often a terminal shows how far a step is, and how often another output has a line, in milliseconds. */
 const TERMINAL_INTERVAL = 200

@@ -1,0 +1,38 @@
+/**
+ * Handles signals, and terminals that do not read, from the moment this module is loaded, before anything else that takes time to
+ * load: the first process of a container gets only the signals that it has a handler for.
+ */
+import { constants } from 'node:os'
+import { stopBlocking } from '../node-internals.ts'
+
+for (const stream of [process.stdout, process.stderr]) stopBlocking(stream)
+
+/** Sent by Ctrl+C, by a service manager, and by a terminal that closes. */
+const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/** What the next signal does. */
+let handle: (name: NodeJS.Signals) => void = endProcess
+
+/** By default, these open the inspector on a port, end the process, and end it where a file reaches `ulimit -f`. */
+const IGNORED_SIGNALS = ['SIGUSR1', 'SIGUSR2', 'SIGXFSZ'] as const
+
+for (const name of IGNORED_SIGNALS) process.on(name, () => {})
+for (const name of ENDING_SIGNALS) {
+  process.on(name, () => {
+    const first = handle
+    handle = endProcess
+    first(name)
+  })
+}
+
+/** Ends the process with the exit code that shells report for one that a signal has ended. */
+function endProcess(name: NodeJS.Signals): never {
+  return process.exit(128 + constants.signals[name])
+}
+
+/** Resolves with the name of the first signal, which then does not end the process; the second one does, immediately. */
+export function firstSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    handle = resolve
+  })
+}
