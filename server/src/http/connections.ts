@@ -36,6 +36,8 @@ const READS_PER_TURN = 8
 
 /** Connections with a response that is decided to be their last. */
 const ended = new WeakSet<Socket>()
+/** Connections of which nothing more is parsed. */
+export const discarded = new WeakSet<Duplex>()
 
 /**
  * Returns how many connections clients may have: `MAX_CONNECTIONS`, or what the limit of open files leaves. Beyond that limit
@@ -149,8 +151,9 @@ export function isAfterEnd({ socket }: IncomingMessage): boolean {
   return ended.has(socket)
 }
 
-/** Discards what a connection still gets, without parsing it. */
-export function discardRest(socket: Socket): void {
+/** Discards what a connection still gets, without parsing it. Its end may fail the parser, which needs no response. */
+export function discardRest(socket: Duplex): void {
+  discarded.add(socket)
   // A listener takes the connection from the parser, which is a listener itself then.
   socket.on('data', () => {}).removeAllListeners('data')
 }

@@ -6,7 +6,7 @@ import type { ErrorName } from '@plant-store/contract'
 import type { Request, Response } from 'express'
 import { responseOf } from '../node-internals.ts'
 import { CLIENT_CLOSED_REQUEST, events } from '../telemetry/events.ts'
-import { closeLater } from './connections.ts'
+import { closeLater, discarded, discardRest } from './connections.ts'
 import { HttpError, sendError } from './errors.ts'
 import { COMMON_HEADERS, JSON_CONTENT_TYPE } from './responses.ts'
 
@@ -26,9 +26,6 @@ const VALID_ID = /^(?!.*pst_)[!-~]{1,128}$/
 /** Node.js would silently use only the first of these. */
 const SINGLE_HEADERS = new Set(['authorization', 'host'])
 const MAX_HEADERS = 1000
-
-/** After its first failure the parser fails with everything that follows, which needs no second response. */
-const rejectedSockets = new WeakSet<Duplex>()
 
 /** Gives a request its id and reports its end. */
 export function identifyRequest(request: Request, response: Response): void {
@@ -99,8 +96,9 @@ function findDuplicate(rawHeaders: readonly string[]): string | undefined {
 /** Responds with an `Error` body to what is not an HTTP request, or arrives too late, and closes the connection. */
 export function rejectUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET') socket.destroy()
-  if (socket.destroyed || rejectedSockets.has(socket)) return
-  rejectedSockets.add(socket)
+  if (socket.destroyed || discarded.has(socket)) return
+  // After its first failure the parser fails with everything that follows.
+  discardRest(socket)
   respondInOrder(socket, toParserError(error.code))
 }
 

@@ -177,11 +177,16 @@ test.each([
   ['without a target', get('http://', KEEP_ALIVE)],
   ['with a large body', post('x'.repeat(110_000), KEEP_ALIVE)],
 ])('nothing is stored behind a request %s, which ends its connection', async (_what, wire) => {
-  const socket = await openSocket(server.url)
-  for (const part of [wire + createPlant(server.token, 30001), createPlant(server.token, 30002)]) {
-    socket.write(withToken(part, server.token), 'latin1')
-    await nextTurn()
+  const [first, second] = [createPlant(server.token, 30001), createPlant(server.token, 30002)]
+  // The last ones end in the middle of a request.
+  for (const parts of [[wire + first, second], [wire + first.slice(0, -5)], [wire, first.slice(0, -5)]]) {
+    const socket = await openSocket(server.url)
+    for (const part of parts) {
+      socket.write(withToken(part, server.token), 'latin1')
+      await nextTurn()
+    }
+    if (parts.length === 1 || parts[0] === wire) socket.end()
+    expect(readResponses(await readAll(socket)).map(({ status }) => Math.floor(status / 100))).toEqual([4])
   }
-  expect(readResponses(await readAll(socket)).map(({ status }) => Math.floor(status / 100))).toEqual([4])
   expect(await (await server.call('/plants')).text()).not.toContain('plant 3000')
 })
