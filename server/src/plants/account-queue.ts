@@ -3,43 +3,43 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 /** How many pieces are read in a turn of the event loop: SQLite takes up to 4 ms for one, in which nothing else happens. */
 const READS_PER_TURN = 8
 
-/** Creates a queue in which accounts take turns, however many items one of them adds. */
-export function createAccountQueue<Item extends { readonly account: string }>() {
+/** Items that wait. Accounts take turns, however many items one of them adds. */
+export interface AccountQueue<Item> {
+  /** Adds an item: as the last one of its account, or as its next one. */
+  add(item: Item, isNext?: boolean): void
+  /** Returns the next item, which stays in the queue. */
+  first(): Item | undefined
+  /** Removes the next item, and returns it. Its account is then the last one. */
+  take(): Item | undefined
+  /** Removes all items that match, and returns them. */
+  remove(matches: (item: Item) => boolean): Item[]
+  size(): number
+}
+
+/** Creates an empty queue. */
+export function createAccountQueue<Item extends { readonly account: string }>(): AccountQueue<Item> {
   /** The items of each account, in the order of the accounts. Few wait at a time, and a Map would be slower (fair-share.ts). */
-  const queues: Item[][] = []
-  let size = 0
+  let queues: Item[][] = []
   return {
-    /** Adds an item: as the last one of its account, or as its next one. */
-    add(item: Item, isNext = false): void {
-      size++
+    add(item, isNext) {
       const own = queues.find(([first]) => first?.account === item.account)
       if (!own) queues.push([item])
       else if (isNext) own.unshift(item)
       else own.push(item)
     },
-
-    /** Returns the next item, which stays in the queue. */
-    first: (): Item | undefined => queues[0]?.[0],
-
-    /** Removes the next item, and returns it. Its account is then the last one. */
-    take(): Item | undefined {
+    first: () => queues[0]?.[0],
+    take() {
       const own = queues.shift()
       const item = own?.shift()
-      if (item) size--
       if (own && own.length > 0) queues.push(own)
       return item
     },
-
-    /** Removes all items that match, and returns them. */
-    remove(matches: (item: Item) => boolean): Item[] {
+    remove(matches) {
       const removed = queues.flat().filter(matches)
-      const left = queues.map((own) => own.filter((item) => !matches(item))).filter((own) => own.length > 0)
-      queues.splice(0, queues.length, ...left)
-      size -= removed.length
+      queues = queues.map((own) => own.filter((item) => !matches(item))).filter((own) => own.length > 0)
       return removed
     },
-
-    size: () => size,
+    size: () => queues.reduce((sum, own) => sum + own.length, 0),
   }
 }
 
@@ -56,7 +56,7 @@ export function createReadQueue(): (account: string, isLater?: boolean) => Promi
   let running = false
 
   async function run(): Promise<void> {
-    while (waiting.size() > 0) {
+    while (waiting.first()) {
       for (let count = 0; count < READS_PER_TURN; count++) waiting.take()?.resolve()
       await nextTurn()
     }

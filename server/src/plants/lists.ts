@@ -14,14 +14,20 @@ const FIRST_PIECE_PLANTS = 512
 const MAX_PIECE_PLANTS = 1_024
 
 /** Which plants of an account to list. Default: all. */
-type Bounds = Omit<ListRange, 'limit'> & { limit?: number | undefined }
+type Range = Omit<ListRange, 'limit'> & { limit?: number | undefined }
 
-/** A part of an account's list. */
+/** Plants of an account as text. */
 export interface PlantList {
-  /** The plants as the text of a JSON array: whole, or in pieces, each of which is read once the one before is sent. */
+  /** The text of a JSON array: whole, or in pieces, each of which is read once the one before is sent. */
   json: Buffer | JsonChunks
-  /** The `seq` of the last plant where more follow. */
+  /** The `seq` of the last plant where more follow; undefined: none do, or the list has no limit. */
   next: number | undefined
+}
+
+/** The lists of all accounts. */
+export interface Lists {
+  /** Reads the plants of an account in a range: all of them are cached. */
+  read(account: string, range?: Range): Promise<PlantList>
 }
 
 /** A piece of the text of a list: at most 64 kB, or one plant. */
@@ -33,7 +39,7 @@ interface Piece {
   readonly more: boolean
   /** How many plants to read next: twice as many as have just fitted. */
   readonly nextLimit: number
-  /** When it began to be read, by the clock of the lists. */
+  /** The moment at which it began to be read. */
   readonly begin: number
   /** The version that the whole list had then; undefined: it is not known. */
   readonly version: string | undefined
@@ -58,7 +64,7 @@ interface PieceRange extends ListRange {
 interface ListRequest {
   /** The version of the list; undefined: it is not known. */
   readonly version: string | undefined
-  /** When it has arrived, by the clock of the lists. */
+  /** The moment at which it arrived. */
   readonly since: number
   /** The `seq` of the last plant then: what is added later may be left out, so that a list ends. */
   readonly end: number
@@ -75,19 +81,22 @@ const CLOSING = Buffer.from(']')
  * the version that the database had at the same moment. Equal versions are equal lists, so a list is never older than its request,
  * on any number of servers and whoever else changes plants.
  */
-export function createLists(plants: Plants) {
+export function createLists(plants: Plants): Lists {
   const waitForRead = createReadQueue()
   const cache = new LRUCache<string, CachedList>({ maxSize: MAX_CACHE_BYTES })
   const readState = oncePerTurn<ListState>(plants.states)
-  /** Reads a page once for all requests of a turn that ask for the same. */
-  const readPart = oncePerTurn<ListPart>(async (keys) =>
-    keys.map((key) => plants.read(...(JSON.parse(key) as Parameters<Plants['read']>))),
+  /** Reads a page once for all requests of a turn that ask for the same; the key is its account and range, as JSON. */
+  const readOnce = oncePerTurn<ListPart>(async (keys) =>
+    keys.map((key) => {
+      const [account, range]: [string, ListRange] = JSON.parse(key)
+      return plants.read(account, range)
+    }),
   )
 
   /** The pieces that are being read. */
   const running = new Map<string, { begin: number; loading: Promise<Piece> }>()
-  /** Counts what happens: of two requests or reads, the later one has the larger number. */
-  let clock = 0
+  /** The moments of requests and reads are numbers: a later one has a larger number. */
+  let lastMoment = 0
 
   function find(account: string, { version, since }: ListRequest, after: number): Piece | undefined {
     const list = cache.get(account)
@@ -121,9 +130,16 @@ export function createLists(plants: Plants) {
     return { json: toBuffer(text), last, more, nextLimit, begin, version }
   }
 
-  /** Reads a piece, which other requests that wait for it then use too. */
-  async function loadShared(account: string, range: PieceRange, key: string): Promise<Piece> {
-    const begin = ++clock
+  /** Reads a piece of a whole list, or takes it from another request that has read it, or begun to, since this one arrived. */
+  async function readPiece(account: string, range: PieceRange, request?: ListRequest): Promise<Piece> {
+    await waitForRead(account, !range.isFirst)
+    const begin = ++lastMoment
+    if (!request) return load(account, range, begin)
+    const known = find(account, request, range.after)
+    if (known) return known
+    const key = JSON.stringify([account, range.after])
+    const other = running.get(key)
+    if (other && other.begin > request.since) return other.loading
     const loading = load(account, range, begin)
     running.set(key, { begin, loading })
     try {
@@ -133,17 +149,6 @@ export function createLists(plants: Plants) {
     } finally {
       if (running.get(key)?.loading === loading) running.delete(key)
     }
-  }
-
-  async function readPiece(account: string, range: PieceRange, request?: ListRequest): Promise<Piece> {
-    await waitForRead(account, !range.isFirst)
-    if (!request) return load(account, range, ++clock)
-    // Another request may have read it meanwhile, or be about to.
-    const known = find(account, request, range.after)
-    if (known) return known
-    const key = JSON.stringify([account, range.after])
-    const other = running.get(key)
-    return other && other.begin > request.since ? other.loading : loadShared(account, range, key)
   }
 
   /** Reads a list in pieces. Not a generator, which would keep the last piece until the next one. */
@@ -178,21 +183,20 @@ export function createLists(plants: Plants) {
   /** Reads the plants of a page, whose end has to be known before its text. */
   async function readPage(account: string, { limit, after = 0, ...filter }: ListRange): Promise<PlantList> {
     await waitForRead(account)
-    const { json, last, more } = await readPart(JSON.stringify([account, { limit, after, ...filter }]))
+    const { json, last, more } = await readOnce(JSON.stringify([account, { limit, after, ...filter }]))
     const next = more ? last : undefined
     if (json !== undefined) return { json: Buffer.from(`[${json}]`), next }
     return { json: readPieces(account, shrink({ limit, after, until: last, isFirst: true, ...filter })), next }
   }
 
   return {
-    /** Returns a part of the list of an account: the whole list where it has no bounds, which is cached. */
-    async read(account: string, { limit, ...bounds }: Bounds = {}): Promise<PlantList> {
+    async read(account, { limit, ...bounds } = {}) {
       if (limit !== undefined) return readPage(account, { limit, ...bounds })
-      const since = ++clock
+      const since = ++lastMoment
       const { version, last: end } = await readState(account)
       if (end === 0) return { json: EMPTY, next: undefined }
-      const isWhole = Object.values(bounds).every((bound) => bound === undefined)
       const range = { ...bounds, after: bounds.after ?? 0, limit: FIRST_PIECE_PLANTS, isFirst: true }
+      const isWhole = Object.values(bounds).every((bound) => bound === undefined)
       if (!isWhole) return { json: readPieces(account, { ...range, until: end }), next: undefined }
       const request = { version, since, end }
       const first = find(account, request, 0) ?? (await readPiece(account, range, request))
