@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import type { Request, RequestHandler, Response } from 'express'
 import type { Route } from '../http/paths-and-origins.ts'
-import { JSON_CONTENT_TYPE } from '../http/responses.ts'
 import { ownCommand } from '../installation.ts'
 
-/** The page loads from and calls only this server, and runs no inline script. */
+/** Of the page and its files: it loads from and calls only this server, and runs no inline script. */
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -19,39 +19,35 @@ const SWAGGER_UI_FOLDER = import.meta.url.endsWith('.ts')
   ? new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
   : new URL('swagger-ui/', import.meta.url)
 
+const FILES = [
+  ...['page.css', 'page.js', 'icon.svg'].map((name) => new URL(name, PAGE_FOLDER)),
+  ...['swagger-ui.css', 'swagger-ui-bundle.js'].map((name) => new URL(name, SWAGGER_UI_FOLDER)),
+]
+
 /**
  * Creates the routes of the OpenAPI document, and of the page that shows it and calls the service. They need no token, so their
- * files are read and hashed here, once.
+ * files are read and hashed here, once: `express.static` reads the disk for each request, and its ETag is the same for two
+ * versions of a file with one size and one time.
  *
  * @param publicUrl the server that the document names; default: the origin that it was requested from, which tools that import
  *   it take for the base URL
  */
 export function createDocs(publicUrl: string | undefined): (Route & { handle: RequestHandler })[] {
-  function route(path: string, mediaType: string, content: Buffer, policy?: string) {
+  function route(target: string, content: Buffer, extension = target) {
     const etag = tagOf(content)
-    const handle: RequestHandler = (_request, response) => {
-      if (policy !== undefined) response.setHeader('Content-Security-Policy', policy)
-      send(response, `${mediaType}; charset=utf-8`, content, etag)
-    }
-    return { method: 'GET', path, handle }
+    const handle: RequestHandler = (_request, response) => send(response.type(extension), content, etag)
+    return { method: 'GET', path: target, handle }
   }
-
-  const routeFile = (folder: URL, file: string, mediaType: string) =>
-    route(`/docs/${file}`, mediaType, readFileSync(new URL(file, folder)))
 
   return [
     {
       method: 'GET',
       path: '/openapi.json',
       handle: async (request, response) =>
-        send(response, JSON_CONTENT_TYPE, await createDocument(publicUrl ?? requestedOrigin(request))),
+        send(response.type('json'), await createDocument(publicUrl ?? requestedOrigin(request))),
     },
-    route('/docs', 'text/html', createPage(), PAGE_POLICY),
-    routeFile(PAGE_FOLDER, 'page.css', 'text/css'),
-    routeFile(PAGE_FOLDER, 'page.js', 'text/javascript'),
-    routeFile(PAGE_FOLDER, 'icon.svg', 'image/svg+xml'),
-    routeFile(SWAGGER_UI_FOLDER, 'swagger-ui.css', 'text/css'),
-    routeFile(SWAGGER_UI_FOLDER, 'swagger-ui-bundle.js', 'text/javascript'),
+    route('/docs', createPage(), 'html'),
+    ...FILES.map((file) => route(`/docs/${path.basename(file.pathname)}`, readFileSync(file))),
   ]
 }
 
@@ -61,12 +57,9 @@ function tagOf(content: Buffer): string {
 }
 
 /** Sends content that clients cache and revalidate, so that they see a new version immediately. */
-function send(response: Response, contentType: string, content: Buffer, etag = tagOf(content)): void {
-  response.setHeader('Content-Type', contentType)
-  response.setHeader('Cache-Control', 'no-cache')
-  response.setHeader('ETag', etag)
+function send(response: Response, content: Buffer, etag = tagOf(content)): void {
   // Express sends a 304 to a client that has this version.
-  response.send(content)
+  response.set({ 'Cache-Control': 'no-cache', 'Content-Security-Policy': PAGE_POLICY, ETag: etag }).send(content)
 }
 
 /** Reads the page, and puts the command that works here into it. */
