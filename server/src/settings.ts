@@ -41,11 +41,11 @@ function parseList(text: string, isValid: (part: string) => boolean): string[] |
   return parts.every(isValid) ? parts : undefined
 }
 
-/** Reads a URL without a user name, a query, a fragment or spaces. */
+/** A URL without a user name, a query, a fragment or spaces. */
+const PLAIN_URL = /^https?:\/\/[^/\\?#@\s]+(?:\/[^?#\s]*)?$/i
+
 function parseUrl(text: string): URL | undefined {
-  if (!/^https?:\/\/[^/\\?#\s][^?#\s]*$/i.test(text) || !URL.canParse(text)) return undefined
-  const url = new URL(text)
-  return url.username === '' && url.password === '' ? url : undefined
+  return (PLAIN_URL.test(text) && URL.parse(text)) || undefined
 }
 
 function parseRate(text: string): { requests: number; seconds: number } | undefined {
@@ -57,10 +57,9 @@ function parseRate(text: string): { requests: number; seconds: number } | undefi
 
 /** Accepts an origin of any scheme, as browsers send it in the header `Origin`. */
 function isOrigin(text: string): boolean {
-  if (!/^[a-z][a-z\d+.-]*:\/\/[^*]*$/.test(text) || !URL.canParse(text)) return false
-  const { origin, protocol, host } = new URL(text)
+  const { origin, protocol, host } = URL.parse(text) ?? {}
   // `URL` has the origin "null" for schemes that it does not know.
-  return text === (origin === 'null' ? `${protocol}//${host}` : origin)
+  return !text.includes('*') && text === (origin === 'null' ? `${protocol}//${host}` : origin)
 }
 
 const subnet = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])

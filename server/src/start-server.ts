@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { modifiesPlants } from '@plant-store/contract'
 import { type Database, migrateDatabase, nameDatabase, openDatabase } from '@plant-store/prisma'
+import { LRUCache } from 'lru-cache'
 import pino, { type Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
 import { createTokenStore, findOwnToken, type TokenStore } from './accounts/tokens.ts'
@@ -49,16 +50,18 @@ export async function startServer(
   const { databaseUrl, adminHost, adminPort } = settings
   const publicPort = { host: settings.host, port: settings.port }
   let notReady: string | undefined = 'The server is starting.'
-  let whyUnavailable: Database['whyUnavailable'] | undefined
   let admin: OpenPort | undefined
   let database: Database | undefined
   let http: HttpServer | undefined
   let open: OpenPort | undefined
   let metrics: Metrics | undefined
 
-  async function whyNotReady(): Promise<string | undefined> {
-    return notReady ?? (await whyUnavailable?.())
-  }
+  const readiness = new LRUCache<'database', { problem: string | undefined }>({
+    max: 1,
+    ttl: READINESS_TTL,
+    fetchMethod: async () => ({ problem: await database?.whyUnavailable() }),
+  })
+  const whyNotReady = async () => notReady ?? (await readiness.fetch('database'))?.problem
 
   async function close(): Promise<void> {
     notReady = 'The server is shutting down.'
@@ -89,7 +92,6 @@ export async function startServer(
     })
     const opened = await openDatabase(databaseUrl, { modifiesPlants, onWarning: (warning) => logger.warn(warning) })
     database = opened
-    whyUnavailable = cacheFor(READINESS_TTL, opened.whyUnavailable)
     const cursors = createCursors(() => opened.secret('cursor'))
     const plants = createPlantStore(opened.plants, cursors)
     const tokens = createTokenStore(opened.tokens)
@@ -148,18 +150,4 @@ async function createTokenLookup(tokens: TokenStore, settings: Settings, logger:
   const { verifyJsonWebToken } = await import('./accounts/json-web-token.ts')
   const verify = verifyJsonWebToken({ issuer, audience, keysUrl }, logger)
   return (token) => (token.includes('.') ? verify(token) : findOwn(token))
-}
-
-/** Caches the result of a function, from its end, for a time in milliseconds. */
-function cacheFor<T>(ttl: number, run: () => Promise<T>): () => Promise<T> {
-  let cached: Promise<T> | undefined
-  let staleAt = Number.POSITIVE_INFINITY
-  return () => {
-    if (cached && performance.now() <= staleAt) return cached
-    staleAt = Number.POSITIVE_INFINITY
-    cached = run().finally(() => {
-      staleAt = performance.now() + ttl
-    })
-    return cached
-  }
 }

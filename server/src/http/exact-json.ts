@@ -109,8 +109,10 @@ function countValues(text: string): number {
     const [first] = token
     if (first === '[' || first === '{') depth++
     if (first === ']' || first === '}') depth--
-    else if (first === ':') count -= Number(isAfterString)
-    else if (first !== ',') count++
+    else if (first === ':' && isAfterString) {
+      // The string was a key.
+      count--
+    } else if (first !== ',' && first !== ':') count++
     isAfterString = first === '"'
     if (depth > MAX_DEPTH) throw new JsonSyntaxError(`is nested deeper than ${MAX_DEPTH} levels`)
     // The last one may be a key.

@@ -160,8 +160,8 @@ function portError(cause: unknown, prefix: string, host: string, port: number): 
     EINVAL: notHere,
     EAFNOSUPPORT: notHere,
   }
+  if (code in mistakes) return new OperatorError(`${mistakes[code]}`, 2, cause)
   const inUse = `${name} ${port} on ${host} is already in use. Stop the other program or set another ${name}.`
   const other = `The server cannot listen on ${prefix}HOST ${host}, ${name} ${port}: ${code}.`
-  const failure = code === 'EADDRINUSE' ? inUse : other
-  return new OperatorError(mistakes[code] ?? failure, code in mistakes ? 2 : 1, cause)
+  return new OperatorError(code === 'EADDRINUSE' ? inUse : other, 1, cause)
 }
