@@ -71,7 +71,7 @@ export interface OpenOptions {
 /** Is called with how much of a long step is done: bytes, rows or migrations. */
 export type OnProgress = (done: number, total: number) => void
 
-/** The statements that most requests need, which each engine writes. The first parameter is `$1`. */
+/** The statements that each engine writes: those that most requests need, and those of migrations. The first parameter is `$1`. */
 export interface Statements {
   /**
    * Inserts plants in order, each unless its account has the id, so that it may run twice: a JSON array of [account, id, name,
@@ -97,6 +97,10 @@ export interface Statements {
    * time is 1970: a token that has expired rather than one that never does.
    */
   readonly selectTokens: string
+  /** Selects the names of all tables but the engine's own, as `name`. */
+  readonly selectTables: string
+  /** The type of a time in the table of applied migrations. */
+  readonly timeType: string
 }
 
 /** Prisma Client of either engine; only `seq` is a bigint on PostgreSQL. What it runs keeps the promises of {@link OpenedDatabase}. */

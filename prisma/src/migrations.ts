@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { isDriverAdapterError, type SqlQueryable } from '@prisma/driver-adapter-utils'
+import { isDriverAdapterError } from '@prisma/driver-adapter-utils'
 import { loadEngine } from './database.ts'
 import { type Connection, type Engine, type OnProgress, StorageError, select, toQuery, writeTime } from './engine.ts'
 import { retry, STARTUP_PAUSE } from './patience.ts'
@@ -26,21 +26,6 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
 const HISTORY = '_prisma_migrations'
 /** Tables of what replicates or hosts a database, such as Litestream's and Cloudflare's, and of PostGIS: no program is known by them. */
 const OF_TOOLS = /^(_|spatial_ref_sys$)/
-/** How to select the tables of a database, as `name`, and the type of times. */
-const DIALECTS = {
-  sqlite: {
-    selectTables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'`,
-    time: 'DATETIME',
-  },
-  postgres: {
-    // Those of extensions are left out.
-    selectTables: `
-      SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() AND NOT EXISTS (
-        SELECT FROM pg_depend WHERE deptype = 'e' AND classid = 'pg_class'::regclass
-          AND objid = format('%I.%I', schemaname, tablename)::regclass)`,
-    time: 'TIMESTAMPTZ',
-  },
-}
 /** The table of applied migrations as Prisma creates it. */
 const createHistory = (time: string) => `
   CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
@@ -91,7 +76,7 @@ export async function migrateDatabase(
   )
   const { connection, commit, close } = await engine.beginWriting()
   try {
-    const applied = await applyMigrations(connection, engine.database, migrations, onMigration)
+    const applied = await applyMigrations(connection, engine, migrations, onMigration)
     await engine.revokeRights?.(connection, [HISTORY, ...migrations.flatMap(createdTables)])
     await commit()
     return { applied }
@@ -118,7 +103,7 @@ export async function checkMigrated(url: string, folder?: string): Promise<void>
 async function findPending(engine: Engine, migrations: readonly Migration[]): Promise<Migration[]> {
   const find = async () => {
     const { connection, close } = await engine.beginReading()
-    return pendingMigrations(connection, engine.database, migrations).finally(close)
+    return pendingMigrations(connection, engine, migrations).finally(close)
   }
   return retry(find, { patience: engine.startupPatience, maxPause: STARTUP_PAUSE })
 }
@@ -126,15 +111,14 @@ async function findPending(engine: Engine, migrations: readonly Migration[]): Pr
 /**
  * Finds the migrations that the database does not have yet.
  *
- * @param database names it in messages
  * @throws {StorageError} if the database's history does not match the migrations
  */
 async function pendingMigrations(
-  connection: SqlQueryable,
-  database: string,
+  connection: Connection,
+  { database, statements }: Engine,
   migrations: readonly Migration[],
 ): Promise<Migration[]> {
-  const tables = await select<{ name: string }>(connection, dialectOf(connection).selectTables)
+  const tables = await select<{ name: string }>(connection, statements.selectTables)
   const rejectOther = (has: string) => {
     throw new StorageError(
       `${database} belongs to another program: it has ${has}, but not the plant store's; point DATABASE_URL at another database`,
@@ -178,21 +162,20 @@ async function pendingMigrations(
 /**
  * Applies the pending migrations on this connection, within its transaction, as `prisma migrate deploy` does.
  *
- * @param database names it in messages
  * @returns the names of the migrations that were applied
  * @throws {StorageError} if the history does not match, or a migration fails
  */
 async function applyMigrations(
   connection: Connection,
-  database: string,
+  engine: Engine,
   migrations: readonly Migration[],
   onMigration?: MigrateOptions['onMigration'],
 ): Promise<string[]> {
   // Another process may have been faster, of this version or a newer one.
-  const pending = await pendingMigrations(connection, database, migrations)
+  const pending = await pendingMigrations(connection, engine, migrations)
   let step = ''
   try {
-    if (pending.length === migrations.length) await connection.executeScript(createHistory(dialectOf(connection).time))
+    if (pending.length === migrations.length) await connection.executeScript(createHistory(engine.statements.timeType))
     for (const [index, migration] of pending.entries()) {
       const { name, script } = migration
       onMigration?.(name, index, pending.length)
@@ -207,13 +190,9 @@ async function applyMigrations(
     if (ofDatabase && (cause.isTemporary || step === '')) throw cause
     const original = ofDatabase ? cause.cause : cause
     const message = (isDriverAdapterError(original) && original.cause.originalMessage) || (cause as Error).message
-    throw new StorageError(`${database} was not migrated and is unchanged: ${step}${message}`, { cause })
+    throw new StorageError(`${engine.database} was not migrated and is unchanged: ${step}${message}`, { cause })
   }
   return pending.map(({ name }) => name)
-}
-
-function dialectOf({ provider }: SqlQueryable): (typeof DIALECTS)['sqlite'] {
-  return provider === 'sqlite' ? DIALECTS.sqlite : DIALECTS.postgres
 }
 
 function createdTables({ script }: Migration): string[] {

@@ -13,6 +13,7 @@ import {
   ON_PRIMARY,
   proveGuarantees,
   revokeRights,
+  SCHEMA,
 } from './guarantees.ts'
 import { openPool, openSharedPool, type Pool } from './pool.ts'
 import { statements } from './statements.ts'
@@ -28,6 +29,11 @@ const STARTUP_PATIENCE = 10_000
 
 /** The lock of Prisma's own `migrate deploy`, so that both wait for each other. */
 const MIGRATION_LOCK = 'SELECT pg_advisory_xact_lock(72707369)'
+
+/** Lets a transaction create tables where the others are. */
+const USE_SCHEMA = `
+  SELECT set_config('search_path', quote_ident(nspname) || ', ' || current_setting('search_path'), true)
+  FROM pg_namespace WHERE oid = ${SCHEMA}`
 
 /** Creates the engine of a PostgreSQL database. */
 export function createEngine(address: Address): Engine {
@@ -62,7 +68,8 @@ async function open(
     // Another transaction may have the lock on the order of plants: the database is busy.
     const proveAtStart = () => prove(true).catch((error) => (isLocked(error) ? undefined : Promise.reject(error)))
     await retry(proveAtStart, { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE })
-    schemaName = await readSchemaName(connection, SCHEMA_OF_PLANTS)
+    const [row] = await select(connection, `SELECT nspname AS name FROM pg_namespace WHERE oid = ${SCHEMA}`)
+    schemaName = String(row?.['name'])
     const warning = onWarning && (await describeIntruders(connection, database))
     if (warning) onWarning(warning)
   } catch (error) {
@@ -109,21 +116,12 @@ async function beginWriting(address: Address): Promise<Transaction> {
     transaction = await pool.begin()
     const { connection, commit } = transaction
     await connection.executeScript(MIGRATION_LOCK)
+    await connection.executeScript(USE_SCHEMA)
     return { connection, commit, close }
   } catch (error) {
     await close()
     throw asStorageError(error, describeDatabase(address))
   }
-}
-
-/** The first schema of the search path that has plants: where the first of all has none, only statements of SQL find them. */
-const SCHEMA_OF_PLANTS = `
-  SELECT nspname AS name FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-  WHERE pg_class.oid = '"Plant"'::regclass`
-
-async function readSchemaName(connection: Connection, sql = 'SELECT current_schema() AS name'): Promise<string> {
-  const [row] = await select(connection, sql)
-  return String(row?.['name'])
 }
 
 /** Names the database in an error of SQL, which only another program's schema can cause here. */

@@ -31,6 +31,10 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, failure?: Sto
     'does not keep plants in order, since its advisory locks or triggers have no effect: use PostgreSQL itself',
   ],
   [
+    /Numbers are taken in advance/,
+    'numbers plants out of order: run ALTER SEQUENCE "Plant_seq_seq" CACHE 1, and restart all servers',
+  ],
+  [
     /^25006 |The server is a standby/,
     'is read-only: DATABASE_URL must lead to the primary, and default_transaction_read_only must be off',
     later('read-only'),

@@ -32,18 +32,29 @@ export const DURABLY = `
   (SELECT set_config('synchronous_commit', ${DURABILITY}, true)) <> ''
   AND (SELECT pg_logical_emit_message(true, 'plant-store', '')) IS NOT NULL`
 
+/**
+ * The schema of the tables. Another one may have come to precede it in the search path, such as one with the name of the user,
+ * and only statements of SQL find them everywhere. Where there are none yet, a migration creates them in the first.
+ */
+export const SCHEMA = `
+  coalesce((SELECT relnamespace FROM pg_class WHERE oid = to_regclass('"ListVersion"')),
+    to_regnamespace(quote_ident(current_schema())))`
+
 /** The lock that the migrations' trigger takes, so that plants become visible in the order of their numbers. */
 const ORDER_LOCK = '482854661748'
 
 /**
- * Fails unless this transaction has the lock on the order of plants. PostgreSQL shows its two halves. Engines that only speak
- * PostgreSQL's protocol may lack its locks or triggers.
+ * Fails unless this transaction has the lock on the order of plants, and numbers are taken one by one: with a cache, each session
+ * takes some in advance. PostgreSQL shows the two halves of the lock. Engines that only speak PostgreSQL's protocol may lack its
+ * locks or triggers.
  */
 const IN_ORDER = `
-  SELECT CASE WHEN EXISTS (
+  SELECT CASE WHEN NOT EXISTS (
     SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid = pg_backend_pid()
       AND (classid::bigint << 32) + objid::bigint = ${ORDER_LOCK}
-  ) THEN 'true' ELSE 'Plants have no order' END::boolean`
+  ) THEN 'Plants have no order' WHEN EXISTS (
+    SELECT FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('"Plant"', 'seq')::regclass AND seqcache > 1
+  ) THEN 'Numbers are taken in advance' ELSE 'true' END::boolean`
 
 /** How to prove what a database guarantees. */
 export interface Proof {
@@ -131,7 +142,7 @@ const SELECT_GRANTS = `
     FROM pg_proc
   ) AS objects (kind, name, identifier, namespace, owner, rights), aclexplode(rights)
   WHERE identifier ~ $1 AND grantee <> owner
-    AND namespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+    AND namespace = ${SCHEMA}
   GROUP BY kind, name, grantee`
 
 /** What rights.sql grants, which default privileges never do: they are the same for all tables. */

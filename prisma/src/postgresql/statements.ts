@@ -1,5 +1,5 @@
 import type { Statements } from '../engine.ts'
-import { DURABLY, ON_PRIMARY } from './guarantees.ts'
+import { DURABLY, ON_PRIMARY, SCHEMA } from './guarantees.ts'
 
 /** A time in milliseconds since 1970, as an integer: a session may print fewer digits of other numbers. 0: it is infinite. */
 const readTime = (column: string) =>
@@ -31,7 +31,7 @@ const joinJson = (maxBytes: string | number) => `
 /** The version of the list of an account; NULL if it has none. */
 const versionOf = (account: string) => `(SELECT "version" FROM "ListVersion" WHERE "account" = ${account})`
 
-/** Each has the condition of its promise, so it is sent as it is. */
+/** Those of requests have the condition of their promise, so they are sent as they are. */
 export const statements: Statements = {
   // `jsonb`, since `json` would be parsed again for each column of each element.
   insertPlants: `
@@ -63,4 +63,10 @@ export const statements: Statements = {
   selectTokens: `
     SELECT "hash", "id", "account", "scopes", "label", ${['"createdAt"', '"expiresAt"', '"revokedAt"'].map(readTime)}
     FROM "Token" WHERE "hash" IN (SELECT value FROM json_array_elements_text($1::json)) AND ${ON_PRIMARY}`,
+
+  // Those of extensions are left out.
+  selectTables: `
+    SELECT relname AS name FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = ${SCHEMA} AND NOT EXISTS (
+      SELECT FROM pg_depend WHERE deptype = 'e' AND classid = 'pg_class'::regclass AND objid = pg_class.oid)`,
+  timeType: 'TIMESTAMPTZ',
 }

@@ -69,4 +69,7 @@ export const statements: Statements = {
   selectTokens: `
     SELECT "hash", "id", "account", "scopes", "label", ${['"createdAt"', '"expiresAt"', '"revokedAt"'].map(readTime)}
     FROM "Token" WHERE "hash" IN (SELECT value FROM json_each($1))`,
+
+  selectTables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'`,
+  timeType: 'DATETIME',
 }

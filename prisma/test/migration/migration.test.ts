@@ -302,6 +302,22 @@ describe('a PostgreSQL database', () => {
     expect(warnings).toHaveLength(2)
   })
 
+  test('stays where it is when another schema comes to precede it in the search path', async () => {
+    const { url } = await migrated(newPostgresqlDatabase())
+    await runSql(
+      url,
+      `${INSERT}; CREATE SCHEMA "a b"; CREATE TABLE "a b"."Other" (); GRANT SELECT ON "Secret" TO PUBLIC`,
+    )
+    const preceded = `${url}?options=${encodeURIComponent('-c search_path="a\\ b",public')}`
+    const warnings: string[] = []
+    await (await openDatabase(preceded, { onWarning: (text) => warnings.push(text) })).close()
+    expect(warnings).toEqual([expect.stringContaining('lets PUBLIC change tokens or read secrets')])
+    await migrateDatabase(preceded, withPots('size SERIAL', 'postgresql'))
+    expect(
+      await query(url, `SELECT 1 FROM public."Plant", pg_tables WHERE tablename = 'Pot' AND schemaname = 'public'`),
+    ).toHaveLength(1)
+  })
+
   test('with an encoding that lacks characters is not migrated', async () => {
     const database = await newPostgresqlDatabase()
     const { pathname } = new URL(database.url)

@@ -20,6 +20,7 @@ const isOff = (setting: string) =>
   new RegExp(`has ${setting} = off, so that a power failure loses plants .*: set it to on`)
 const NOT_ALLOWED = /does not allow this user to do that \(permission denied for table .*rights\.sql lists\.?$/
 const INCOMPLETE = /lacks what a migration created \(.* does not exist\): .* search_path of this user/
+const CACHED = /numbers plants out of order: run ALTER SEQUENCE "Plant_seq_seq" CACHE 1, and restart all servers\.?$/
 const OUT_OF_ORDER = /does not keep plants in order, .*: use PostgreSQL itself\.?$/
 
 const postgresql = await startPostgresql()
@@ -69,6 +70,7 @@ const CASES: [sql: string, fix: string, reason: RegExp][] = [
     'CREATE OR REPLACE TRIGGER "Plant_order" BEFORE INSERT ON "Plant" EXECUTE FUNCTION "Plant_order"()',
     OUT_OF_ORDER,
   ],
+  ['ALTER SEQUENCE "Plant_seq_seq" CACHE 20', 'ALTER SEQUENCE "Plant_seq_seq" CACHE 1', CACHED],
   // Requests of the role `changing` fail, in new connections at least.
   ['ALTER SYSTEM SET fsync = off', 'ALTER SYSTEM RESET fsync', isOff('fsync')],
   ['ALTER SYSTEM SET full_page_writes = off', 'ALTER SYSTEM RESET full_page_writes', isOff('full_page_writes')],
@@ -131,7 +133,7 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
     const results = await Promise.all(uses.map((use) => use().then(() => 'done', caught)))
     const failures = results.filter((result) => result !== 'done')
     expect(failures).toEqual(failures.map(() => expect.objectContaining({ name: 'StorageError', retryAfter: 5 })))
-    expect(failures.length > 0).toBe(reason !== OUT_OF_ORDER)
+    expect(failures.length > 0).toBe(reason !== OUT_OF_ORDER && reason !== CACHED)
     // A startup waits for a read-only server, which may be about to become the primary.
     if (isLong || reason !== READ_ONLY) await expect(openDatabase(as('changing'))).rejects.toThrow(reason)
   } finally {
@@ -256,7 +258,7 @@ describe.concurrent('a startup waits about 10 s for', () => {
 })
 
 test('a startup and a probe survive connections that are lost in each of their steps', async () => {
-  for (const text of ['pg_tables', 'server_encoding', 'INSERT INTO']) {
+  for (const text of ['pg_depend', 'server_encoding', 'INSERT INTO']) {
     const cut = network.cutOnce('during', text)
     expect(await start(url), text).toBe('no error')
     await cut
