@@ -15,7 +15,7 @@ export function generateRequests(components: Components, operations: readonly Op
   const mark = (_: string, value: unknown) => (typeof value === 'bigint' ? `\0${value}n` : value)
   const rules = JSON.stringify(Object.fromEntries(entries), mark, 2).replace(/"\\u0000(-?\d+n)"/g, '$1')
   return [
-    "import type { RequestRules } from '../testing/respond.ts'\nimport type { OperationName } from './routes.ts'\n",
+    "import type { RequestRules } from '../testing/check-request.ts'\nimport type { OperationName } from './routes.ts'\n",
     `/** The fields of each operation, as the service checks them. */\nexport const requestRules: Record<OperationName, RequestRules> = ${rules}\n`,
   ].join('\n')
 }

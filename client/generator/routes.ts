@@ -13,22 +13,23 @@ export function generateRoutes(components: Components, operations: readonly Oper
     const body = namesOf(({ parts }) => parts.includes('body'))
     const query = namesOf(({ parts }) => parts.includes('query'))
     const required = namesOf((field) => field.required)
-    const lists = Object.entries({ body, query, required }).filter(([, names]) => names.length > 0)
+    const inPath = namesOf(({ parts }) => parts.includes('path') && !parts.includes('body'))
+    const lists = Object.entries({ inPath, body, query, required }).filter(([, names]) => names.length > 0)
     const lines = [
       `method: '${method}', path: ${literal(path)}`,
       ...lists.map(([key, names]) => `${key}: [${names.map(literal).join(', ')}]`),
       ...(int64s ? [`int64s: ${writeInt64s(int64s)}`] : []),
       `status: ${status}${response ? `, returns: '${resolve(response, components).type}'` : ''}`,
-      ...(dataInt64s ? [`parse: exactReader(${writeInt64s(dataInt64s)})`] : []),
+      ...(dataInt64s ? [`parse: (text) => readJson(text, ${writeInt64s(dataInt64s)})`] : []),
       ...(paged ? ['paged: true'] : []),
       ...(idempotent ? [] : ['idempotent: false']),
     ]
     return `  ${name}: {\n${lines.map((line) => `    ${line},\n`).join('')}  },\n`
   })
-  const hasReader = routes.some((route) => route.includes('parse: exactReader('))
+  const hasReader = routes.some((route) => route.includes('readJson('))
   const names = operations.map(({ name }) => literal(name)).join(' | ')
   return [
-    `${hasReader ? "import { exactReader } from '../wire/json.ts'\n" : ''}import type { Route } from '../wire/request.ts'\n`,
+    `${hasReader ? "import { readJson } from '../wire/json.ts'\n" : ''}import type { Route } from '../wire/request.ts'\n`,
     `/** The name of an operation. */\nexport type OperationName = ${names}\n`,
     `/** How to send each operation. */\nexport const routes: Record<OperationName, Route> = {\n${routes.join('')}}\n`,
   ].join('\n')

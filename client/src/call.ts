@@ -8,27 +8,16 @@ import {
   TokenError,
   UsageError,
 } from './errors.ts'
-import type { FetchInit, HeaderFields, Signal } from './fetch.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type Attempt, type Hooks, logHooks, observe } from './hooks.ts'
-import {
-  type CallOptions,
-  CONFLICT,
-  isToken,
-  NO_TOKEN,
-  readCallOptions,
-  type Settings,
-  type TokenSource,
-} from './options.ts'
-import { defaultHeaders, readHeaders, withoutNull } from './wire/headers.ts'
-import { type Route, writeRequest } from './wire/request.ts'
-import { readData, readHead, readText } from './wire/response.ts'
+import { CONFLICT, type FetchInit, isToken, NO_TOKEN, readCallOptions, type Settings, type Signal } from './options.ts'
+import { defaultHeaders, type Fields, readHeaders, withoutNull, writeRequest } from './wire/request.ts'
+import { type Returns, readData, readHead, readText } from './wire/response.ts'
 import { orUndefined, reject } from './wire/values.ts'
 
 /** A call of an operation, and how far it is. */
-export interface Call extends FailedCall {
+export interface Call extends FailedCall, Returns {
   readonly operation: OperationName
-  readonly route: Route
   /** The options of the call, merged into those of its client. */
   readonly settings: Settings
   /** The JSON to send; undefined for none. */
@@ -39,7 +28,7 @@ export interface Call extends FailedCall {
   attempts: number
   retries: number
   /** The token of the next attempt, or the function to request it of. */
-  token: TokenSource | false
+  token: Settings['token']
   /** Whether a function can be asked for a token once more, after a 401. Such an attempt is not a retry. */
   renewable: boolean
   lastFailure?: PlantStoreError | undefined
@@ -49,19 +38,25 @@ export interface Call extends FailedCall {
  * Prepares a call of an operation.
  *
  * @param parameters what the operation was called with: the input, and options
+ * @param page fields that replace those of the input
  * @throws UsageError if one of them is invalid
  */
-export function prepareCall(operation: OperationName, parameters: readonly unknown[], client: Settings): Call {
+export function prepareCall(
+  operation: OperationName,
+  parameters: readonly unknown[],
+  client: Settings,
+  page?: Fields,
+): Call {
   const route = routes[operation]
   try {
     const [input, options, ...others] = parameters
     if (others.length > 0) reject('arguments', 'must be input and options only')
-    const settings = options == null ? client : readCallOptions(options as CallOptions, client, 'options.')
-    const { target, body } = writeRequest(route, input ?? {})
-    const headers: HeaderFields = { ...defaultHeaders(body), ...settings.headers }
+    const settings = options == null ? client : readCallOptions(options, client, 'options.')
+    const { target, body } = writeRequest(route, input ?? {}, page)
+    const headers = withoutNull({ ...defaultHeaders(body), ...settings.headers })
     const { token } = settings
     return {
-      ...{ ...route, operation, route, settings, url: client.baseUrl + target, body, headers: withoutNull(headers) },
+      ...{ ...route, operation, settings, url: client.baseUrl + target, body, headers },
       ...{ attempts: 0, retries: 0, token, renewable: typeof token === 'function' },
     }
   } catch (error) {
@@ -89,20 +84,15 @@ export async function sendCall(call: Call): Promise<CallResponse> {
     const attempt: Attempt = { operation, method, url, number, headers: { ...headers } }
     const begun: Hooks[] = []
     try {
-      const start = performance.now()
       const received = await within(settings.timeout, call, (signal) => sendAttempt(attempt, begun, call, signal))
       const cause = call.lastFailure
       if (!received)
         throw new TimeoutError('timeout', `timed out after ${settings.timeout} ms`, call, cause && { cause })
-      const [head, text] = received
-      const duration = performance.now() - start
-      for (const hook of begun) observe(() => hook.response?.(attempt, { ...head, duration }))
-      const data = readData(call.route, text, head, call)
       if (settings.budget.spent > 0) settings.budget.spent--
-      return { head, call, data }
+      return received
     } catch (thrown) {
       const error = toError(thrown, call)
-      const delay = findAborted(settings.signal) ? undefined : nextDelay(error, call)
+      const delay = nextDelay(error, call)
       for (const hook of begun) observe(() => hook.error?.(attempt, error, delay))
       if (delay === undefined) throw error
       call.lastFailure = error
@@ -112,9 +102,11 @@ export async function sendCall(call: Call): Promise<CallResponse> {
 }
 
 /** Runs the hooks, gets the token, sends, and reads the response. Lists the hooks that have begun. */
-async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal: Signal) {
+async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal: Signal): Promise<CallResponse> {
   const { settings, body } = call
-  for (const hook of settings.hooks.concat(logHooks(settings.logger, settings.logLevel))) {
+  const start = performance.now()
+  const hooks = settings.hooks.concat(logHooks(settings.logger, settings.logLevel))
+  for (const hook of hooks) {
     begun.push(hook)
     try {
       await hook.request?.(attempt)
@@ -124,8 +116,8 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal:
     requireOpen(signal)
   }
   if (typeof call.token === 'function') call.token = await requestToken(call.token, call, signal)
-  // Hooks may have changed them.
-  const headers = withoutNull(readHeaders(attempt.headers, 'headers'))
+  // Hooks may have changed them. To check them takes as long as all else that is not `fetch`.
+  const headers = hooks.length > 0 ? withoutNull(readHeaders(attempt.headers, 'headers')) : attempt.headers
   const authorization = call.token === false ? call.headers['authorization'] : `Bearer ${call.token}`
   if (authorization) {
     if (headers['authorization']) reject('token', CONFLICT)
@@ -136,11 +128,15 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal:
   const init = { method: attempt.method, headers, body, redirect: 'manual', signal }
   const response = await (settings.fetch ?? fetch)(attempt.url, init as object as FetchInit)
   const head = readHead(response)
-  return [head, await readText(response, settings.maxResponseBytes, head, call)] as const
+  const text = await readText(response, settings.maxResponseBytes, head, call)
+  requireOpen(signal)
+  const duration = performance.now() - start
+  for (const hook of hooks) observe(() => hook.response?.(attempt, { ...head, duration }))
+  return { head, call, data: readData(text, head, call) }
 }
 
 /** Requests a token of the app's function. */
-async function requestToken(source: Exclude<TokenSource, string>, call: Call, signal: Signal) {
+async function requestToken(source: Exclude<Call['token'], string | false>, call: Call, signal: Signal) {
   let token: unknown
   try {
     token = await source({ rejected: !call.renewable })
@@ -171,9 +167,9 @@ const MAX_SPENT = 500
 
 /** Decides about the next attempt. Returns the delay before it in milliseconds; undefined if there is none. */
 function nextDelay(error: PlantStoreError, call: Call): number | undefined {
-  const { token, retries, retryDelay, budget } = call.settings
+  const { token, retries, retryDelay, budget, signal } = call.settings
   const { status, retryAfterMs = 0 } = error as Partial<ResponseHead>
-  if (!error.retryable) return undefined
+  if (!error.retryable || findAborted(signal)) return undefined
   if (status === 401) {
     Object.assign(call, { token, renewable: false })
     return 0

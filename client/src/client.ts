@@ -1,9 +1,10 @@
-import { prepareCall, sendCall } from './call.ts'
-import type { PlantStoreError, ResponseHead } from './errors.ts'
+import { type Call, type CallResponse, prepareCall, sendCall } from './call.ts'
+import { MalformedResponseError, type PlantStoreError, type ResponseHead } from './errors.ts'
 import type { Operations, PagedOperationName } from './generated/operations.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type CallOptions, type ClientOptions, readCallOptions, readClientOptions, type Settings } from './options.ts'
-import { iteratePages, nextCursor } from './pages.ts'
+import type { Fields } from './wire/request.ts'
+import { orUndefined } from './wire/values.ts'
 
 /**
  * A client of the plant store. An operation that is called directly returns its data and throws a `PlantStoreError`.
@@ -134,11 +135,11 @@ function createClient(settings: Settings): PlantStoreClient {
   const iterate: Functions = {}
   for (const operation of Object.keys(routes) as OperationName[]) {
     const { paged } = routes[operation]
-    const prepare = (...parameters: unknown[]) => prepareCall(operation, parameters, settings)
-    const send = async (...parameters: unknown[]) => sendCall(prepare(...parameters))
+    const prepare = (parameters: unknown[], page?: Fields) => prepareCall(operation, parameters, settings, page)
+    const send = async (...parameters: unknown[]) => sendCall(prepare(parameters))
     const sendRaw = async (...parameters: unknown[]) => {
       const response = await send(...parameters)
-      const next = paged && nextCursor(response, [Object(parameters[0]).cursor])
+      const next = paged && nextCursor(response, new Set([Object(parameters[0]).cursor]))
       return { data: response.data, ...response.head, attempts: response.call.attempts, nextCursor: next }
     }
     direct[operation] = async (...parameters) => (await send(...parameters)).data
@@ -149,10 +150,54 @@ function createClient(settings: Settings): PlantStoreClient {
         (error) => ({ ok: false, error, status: error.status, requestId: error.requestId }),
       )
     if (!paged) continue
-    iterate[operation] = (input, ...others) => ({
-      [Symbol.asyncIterator]: () => iteratePages((page) => prepare(page, ...others), input),
+    iterate[operation] = (...parameters) => ({
+      [Symbol.asyncIterator]: () => iteratePages((page) => prepare(parameters, page), parameters[0]),
     })
   }
   const withOptions = (options: CallOptions): PlantStoreClient => createClient(readCallOptions(options, settings, ''))
   return { ...direct, safe, raw, iterate, withOptions } as unknown as PlantStoreClient
+}
+
+/**
+ * Iterates over the items of a paged operation. It fetches a page when the previous one has been consumed.
+ *
+ * @param prepare prepares the call of a page, with fields that replace those of the input
+ */
+async function* iteratePages(
+  prepare: (page: Fields) => Call,
+  input: unknown,
+): AsyncGenerator<unknown, void, undefined> {
+  prepare({})
+  let { limit = 100, cursor } = Object(input)
+  const cursors = new Set([cursor])
+  do {
+    const page = await sendCall(prepare({ limit, cursor }))
+    yield* page.data as unknown[]
+    cursor = nextCursor(page, cursors)
+    cursors.add(cursor)
+  } while (cursor !== undefined)
+}
+
+/**
+ * Returns the cursor of the next page; undefined if this is the last page.
+ *
+ * The cursor is read as text, since React Native's `URL` does not parse a query.
+ *
+ * @param earlier the cursors of this page, and of those before it
+ * @throws MalformedResponseError if the link has no cursor, or one of these
+ */
+function nextCursor({ head, call }: CallResponse, earlier: ReadonlySet<unknown>): string | undefined {
+  const link = head.headers.get('link') ?? ''
+  const target = nextTarget(link)
+  if (target === undefined) return undefined
+  const [, text = ''] = /^[^#]*?[?&]cursor=([^&#]*)/.exec(target) ?? []
+  const cursor = orUndefined(() => decodeURIComponent(text.replaceAll('+', ' ')))
+  if (cursor && !earlier.has(cursor)) return cursor
+  throw new MalformedResponseError(`an invalid link: ${link}`, head, call)
+}
+
+/** Returns the target of `rel="next"` in a `Link` header (RFC 8288); undefined if there is none. */
+export function nextTarget(link: string): string | undefined {
+  // No two parts match the same characters, which would take quadratic time.
+  return /<([^<>]*)>[^<]*;\s*rel\s*=([^,;]*[\s"])?next(?![^\s",;])/i.exec(link)?.[1]
 }

@@ -1,5 +1,4 @@
 // biome-ignore-all lint/complexity/noThisInStatic: `this` is the class on the right of `instanceof`, often a derived one.
-import type { ResponseHeaders } from './fetch.ts'
 import type { ErrorCode } from './generated/error-codes.ts'
 import type { ErrorBody } from './generated/types.ts'
 
@@ -15,6 +14,14 @@ export interface FailedCall {
   readonly renewable?: boolean | undefined
   /** The failure of the attempt before. */
   readonly lastFailure?: PlantStoreError | undefined
+}
+
+/** The headers of a response: the part of `Headers` that every runtime has. */
+export interface ResponseHeaders {
+  /** Returns the value of a header, `null` if it is absent. Names are case-insensitive. */
+  get(name: string): string | null
+  has(name: string): boolean
+  forEach(callback: (value: string, name: string) => void): void
 }
 
 /** The status and headers of a response. */
@@ -118,13 +125,9 @@ const CLASSES = Symbol.for('@plant-store/client/classes')
 
 /** An error with the head of the response. */
 abstract class ResponseError extends BaseError implements ResponseHead {
-  /** The HTTP status, such as 400. 0 for a redirect in a browser, which hides it. */
   declare readonly status: number
-  /** The headers of the response. */
   declare readonly headers: ResponseHeaders
-  /** The `X-Request-Id` of the response, which identifies the request in the server logs. */
   declare readonly requestId: string | undefined
-  /** The `Retry-After` of the response in milliseconds, if it has one. */
   declare readonly retryAfterMs: number | undefined
 }
 

@@ -60,9 +60,10 @@ export interface Logger {
 
 export const LOG_LEVELS = ['off', 'warn', 'info', 'debug'] as const
 
-/** Creates the hooks that log. */
-export function logHooks(logger: Logger | undefined, logLevel: LogLevel = logger ? 'warn' : 'off'): Hooks {
+/** Creates the hooks that log, if something is logged. */
+export function logHooks(logger: Logger | undefined, logLevel: LogLevel = logger ? 'warn' : 'off'): Hooks | [] {
   const shown = LOG_LEVELS.indexOf(logLevel)
+  if (shown === 0) return []
   /** What the service sends may have control characters, with which it could write lines of its own. */
   const log = (level: keyof Logger, text: string): void => {
     if (LOG_LEVELS.indexOf(level) <= shown) (logger ?? console)[level](text.replace(/\p{Cc}+/gu, ' '))

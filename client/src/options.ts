@@ -1,7 +1,31 @@
-import type { Fetch, HeaderFields, ResponseHeaders, Signal } from './fetch.ts'
+import type { ResponseHeaders } from './errors.ts'
 import { type Hooks, LOG_LEVELS, type Logger, type LogLevel } from './hooks.ts'
-import { readHeaders } from './wire/headers.ts'
+import { type HeaderFields, readHeaders } from './wire/request.ts'
 import { isObject, orUndefined, reject, requireKnown } from './wire/values.ts'
+
+// These types resolve to the runtime's own, so that they work with DOM types, with Node.js types and with neither.
+
+/** The second argument of the runtime's own `fetch`. */
+export type FetchInit = typeof globalThis extends { fetch: (url: never, init?: infer Init) => unknown }
+  ? NonNullable<Init>
+  : object
+
+/** What a `fetch` resolves to: the part of `Response` that the client uses. */
+export interface FetchResponse {
+  readonly status: number
+  readonly headers: ResponseHeaders
+  /** The bytes, as a `ReadableStream`; anything else where `fetch` has no streams, as in React Native. */
+  readonly body?: unknown
+  text(): Promise<string>
+}
+
+/** A function that sends a request, like `fetch`. */
+export type Fetch = (url: string, init: FetchInit) => Promise<FetchResponse>
+
+/** The runtime's own `AbortSignal`. */
+export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer Instance } }
+  ? Instance
+  : { readonly aborted: boolean }
 
 /** A token, or a function that returns one. */
 export type TokenSource = string | ((request: TokenRequest) => string | Promise<string>)
@@ -199,12 +223,12 @@ export function readClientOptions(options: ClientOptions): Settings {
  * @param prefix what precedes the name of an option in an error
  * @throws UsageError if an option is invalid
  */
-export function readCallOptions(options: CallOptions, client: Settings, prefix: string): Settings {
+export function readCallOptions(options: unknown, client: Settings, prefix: string): Settings {
   requireKnown(options, Object.keys(READERS), 'options', prefix)
   return mergeOptions(options, client, prefix)
 }
 
-function mergeOptions(options: CallOptions, client: object, prefix: string): Settings {
+function mergeOptions(options: object, client: object, prefix: string): Settings {
   const settings = { ...client } as Settings & Record<string, unknown>
   for (const [name, read] of Object.entries(READERS)) {
     const value = (options as Readonly<Record<string, unknown>>)[name]

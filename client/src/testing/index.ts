@@ -1,24 +1,17 @@
-import type { Fetch, FetchInit, Signal } from '../fetch.ts'
+import { ApiError } from '../errors.ts'
 import { type ErrorName, errorCodes } from '../generated/error-codes.ts'
+import { requestRules } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
 import type { NewPlant } from '../generated/types.ts'
-import { readBaseUrl } from '../options.ts'
+import { type Fetch, type FetchInit, readBaseUrl, type Signal } from '../options.ts'
+import { writeJson } from '../wire/json.ts'
 import { writeRequest } from '../wire/request.ts'
-import { requireKnown } from '../wire/values.ts'
-import {
-  createApiError,
-  type FakeRequest,
-  type FakeState,
-  type FakeToken,
-  findOperations,
-  handle,
-  listPlants,
-  respond,
-  type StoredPlant,
-  toResponse,
-} from './respond.ts'
+import { orUndefined, requireKnown } from '../wire/values.ts'
+import { createRequestId, readInput, reject, type Scope } from './check-request.ts'
+import { type Account, type Handled, type Handler, handlers, type StoredPlant } from './operations.ts'
 
-export { type ApiErrorOptions, createApiError, type FakeRequest, type FakeToken, type StoredPlant } from './respond.ts'
+export { type ApiErrorOptions, createApiError } from './check-request.ts'
+export type { StoredPlant } from './operations.ts'
 
 // The types here are those that every app has: not `Headers`, for example.
 
@@ -26,8 +19,27 @@ export { type ApiErrorOptions, createApiError, type FakeRequest, type FakeToken,
 export interface FakePlantStoreOptions {
   /** Default: `http://plant-store.test`. */
   readonly baseUrl?: string | undefined
-  /** The delay of every response in milliseconds. Default: 0. */
-  readonly latency?: number | undefined
+}
+
+/** A token of the fake. */
+export interface FakeToken {
+  readonly account: string
+  readonly scopes: readonly Scope[]
+  /** When it ends; undefined: never. */
+  readonly expiresAt?: Date | undefined
+}
+
+/** A request that the fake received. */
+export interface FakeRequest {
+  readonly method: string
+  readonly url: string
+  /** Names in lower case, without `authorization`. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The text of the body; empty if there is none. */
+  readonly body: string
+  /** The account and the scopes of the token. Undefined if the fake has not created it. */
+  readonly account?: string | undefined
+  readonly scopes?: readonly Scope[] | undefined
 }
 
 /** What goes wrong with a request: an `Error` that `fetch` throws, as if no response arrived, or the response. */
@@ -79,14 +91,14 @@ export interface FakePlantStore {
   /**
    * Makes the next requests fail, or be late.
    *
-   * @param times the number of requests. Default: 1.
+   * @param times the number of requests; `Infinity` for all. Default: 1.
    * @param operation the operation whose requests fail. Default: any.
    * @throws {UsageError} A field of the fault, or the operation, is unknown.
    *
    * @example
    * store.failNext({ error: 'unavailable', headers: { 'retry-after': '1' } }, 2)
    * store.failNext({ status: 502, body: '<h1>Bad Gateway</h1>' })
-   * store.failNext({ delay: 60_000 })
+   * store.failNext({ delay: 200 }, Infinity)
    * store.failNext(new TypeError('fetch failed'), 1, 'getPlants')
    */
   failNext(fault: Fault, times?: number, operation?: OperationName): void
@@ -107,73 +119,110 @@ export interface FakePlantStore {
  * expect(store.plants()).toEqual([{ id: 1n, name: 'Ficus' }])
  */
 export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakePlantStore {
-  requireKnown(options, ['baseUrl', 'latency'], 'options')
+  requireKnown(options, ['baseUrl'], 'options')
   const baseUrl = readBaseUrl(options.baseUrl ?? 'http://plant-store.test')
-  const state: FakeState = { baseUrl, tokens: new Map(), accounts: new Map() }
+  const tokens = new Map<string, FakeToken>()
+  const accounts = new Map<string, Account>()
   const requests: FakeRequest[] = []
-  const faults: { readonly fault: Fault; readonly operation?: OperationName | undefined }[] = []
+  const faults: { readonly fault: Fault; readonly operation: OperationName | undefined; times: number }[] = []
 
   const fetch: Fetch = async (url, init) => {
-    const { headers: sent, ...request } = await readRequest(url, init)
-    const { authorization = '', ...headers } = sent
+    const { headers: sent, ...parts } = await readRequest(url, init)
+    const { authorization = '', ...others } = sent
     const [, token] = /^bearer +(\S+)$/i.exec(authorization) ?? []
-    const { account, scopes } = state.tokens.get(token ?? '') ?? {}
-    requests.push({ ...request, headers, account, scopes })
-    const called = findOperations(url, state).find((name) => routes[name].method === request.method)
-    const index = faults.findIndex(({ operation = called }) => operation === called)
-    const { fault } = (index >= 0 && faults.splice(index, 1)[0]) || { fault: { delay: 0 } }
+    const { account, scopes } = tokens.get(token ?? '') ?? {}
+    const request: FakeRequest = { ...parts, headers: others, account, scopes }
+    requests.push(request)
+    const called = orUndefined(() => findOperation(request.method, url.replace(baseUrl, '')))
+    const next = faults.find(({ operation = called, times }) => operation === called && times > 0)
+    if (next) next.times--
+    const fault: Fault = next?.fault ?? { delay: 0 }
     init?.signal?.throwIfAborted()
     if (fault instanceof Error) throw fault
-    const { status, headers: others, body } = faultResponse(fault) ?? respond({ ...request, headers }, token, state)
-    await wait((options.latency ?? 0) + (fault.delay ?? 0), init?.signal)
-    const all = new Headers({ ...others, ...fault.headers })
+    const { status, headers, body } = respond(request, token, fault)
+    await wait(fault.delay ?? 0, init?.signal)
+    const all = new Headers({ ...headers, ...fault.headers })
     // The part that the client uses, for jsdom, which has no `Response`.
     if (typeof Response === 'undefined') return { status, headers: all, text: async () => body }
     return new Response(body || null, { status, headers: all })
   }
 
+  /** Responds as the service does, with its order of checks: path, method, token, scope, size, body, fields. */
+  function respond({ method, url, body }: FakeRequest, token: string | undefined, fault: Exclude<Fault, Error>) {
+    try {
+      if ('error' in fault) reject(fault.error)
+      if ('status' in fault) return respondWith(fault.status, fault.body)
+      const [path = '', query] = url.replace(baseUrl, '').split('?')
+      const operation = findOperation(method, path)
+      const account = authenticate(token, requestRules[operation].scope)
+      const parameters = new URLSearchParams(query)
+      const input = readInput(operation, patternOf(operation).exec(path)?.groups ?? {}, parameters, body)
+      const { data, nextCursor } = handle(operation, input, account)
+      if (nextCursor !== undefined) parameters.set('cursor', nextCursor)
+      const headers = nextCursor === undefined ? {} : { link: `<?${parameters}>; rel="next"` }
+      return jsonResponse(routes[operation].status, data, headers)
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      return jsonResponse(error.status, error.body, Object.fromEntries(error.headers as Headers))
+    }
+  }
+
+  /** Returns the account of a token that is valid and has a scope. */
+  function authenticate(text: string | undefined, scope: Scope): string {
+    if (text === undefined) return reject('tokenMissing')
+    const { account, scopes, expiresAt } = tokens.get(text) ?? reject('tokenInvalid')
+    if (expiresAt && expiresAt <= new Date()) reject('tokenEnded')
+    const isAllowed = scopes.includes(scope)
+    return isAllowed
+      ? account
+      : reject('scopeMissing', `The token lacks the scope "${scope}" that this operation needs.`)
+  }
+
+  /** Handles an input that was checked. */
+  function handle(operation: OperationName, input: unknown, account: string): Handled<unknown> {
+    const own = accounts.get(account) ?? { number: accounts.size, plants: new Map(), lastPosition: 0 }
+    accounts.set(account, own)
+    return (handlers[operation] as Handler<unknown, unknown>)(input, own)
+  }
+
   function createToken(token: Partial<FakeToken> = {}): string {
     requireKnown(token, ['account', 'scopes', 'expiresAt'], 'options')
     const { account = 'default', scopes = ['read', 'write'], expiresAt } = token
-    const text = `fake-token-${state.tokens.size + 1}`
-    state.tokens.set(text, { account, scopes, expiresAt })
+    const text = `fake-token-${tokens.size + 1}`
+    tokens.set(text, { account, scopes, expiresAt })
     return text
   }
 
   function revokeToken(token: string): void {
-    state.tokens.set(token, { account: '', scopes: [], ...state.tokens.get(token), expiresAt: new Date(0) })
+    tokens.set(token, { account: '', scopes: [], ...tokens.get(token), expiresAt: new Date(0) })
   }
 
   function add(plants: readonly NewPlant[], account = 'default'): void {
     for (const plant of plants) {
       writeRequest(routes.createPlant, plant)
-      handle('createPlant', plant, account, state)
+      handle('createPlant', plant, account)
     }
+  }
+
+  function plants(account = 'default'): StoredPlant[] {
+    return [...(accounts.get(account)?.plants.values() ?? [])].map(({ position: _, ...plant }) => plant)
   }
 
   function failNext(fault: Fault, times = 1, operation?: OperationName): void {
     if (!(fault instanceof Error)) requireKnown(fault, ['error', 'status', 'body', 'headers', 'delay'], 'fault')
     if (operation !== undefined) requireKnown({ [operation]: true }, Object.keys(routes), 'operation')
-    faults.push(...Array.from({ length: times }, () => ({ fault, operation })))
+    faults.push({ fault, operation, times })
   }
 
   function reset(): void {
-    for (const map of [state.tokens, state.accounts]) map.clear()
+    for (const map of [tokens, accounts]) map.clear()
     for (const list of [requests, faults]) list.length = 0
     createToken()
   }
 
-  const own = { baseUrl, token: createToken(), fetch }
-  // Not enumerable, so that the store, and a spread of it, has the options of a client and nothing else.
-  return Object.defineProperties(own, {
-    requests: { value: requests },
-    createToken: { value: createToken },
-    revokeToken: { value: revokeToken },
-    add: { value: add },
-    plants: { value: (account = 'default') => listPlants(account, state) },
-    failNext: { value: failNext },
-    reset: { value: reset },
-  }) as FakePlantStore
+  const others = { requests, createToken, revokeToken, add, plants, failNext, reset }
+  // All others are inherited, so that the store, and a spread of it, has the options of a client and nothing else.
+  return Object.assign(Object.create(others), { baseUrl, token: createToken(), fetch })
 }
 
 /** Reads the arguments of `fetch`: those of the client, or a `Request` as the options, as Mock Service Worker passes it. */
@@ -183,13 +232,30 @@ async function readRequest(url: string, init: FetchInit = {}): Promise<FakeReque
   return { method, url, headers: Object.fromEntries(new Headers(headers)), body }
 }
 
-/** Creates the response of a fault; undefined if the store responds. */
-function faultResponse(fault: Exclude<Fault, Error>) {
-  if ('error' in fault) return toResponse(createApiError({ name: fault.error }))
-  if (!('status' in fault)) return undefined
-  const { status, body = '' } = fault
+/** Finds the operation of a request. Of several at a path, the first one is called, as in the service. */
+function findOperation(method: string, target: string): OperationName {
+  const [path = ''] = target.split('?')
+  const names = (Object.keys(routes) as OperationName[]).filter((name) => patternOf(name).test(path))
+  if (names.length === 0) reject('notFound')
+  const methods = names.map((name) => routes[name].method)
+  return names[methods.indexOf(method)] ?? reject('methodNotAllowed', undefined, { allow: methods.join(', ') })
+}
+
+function patternOf(name: OperationName): RegExp {
+  return new RegExp(`^${routes[name].path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
+}
+
+/** Creates the response of a fault. */
+function respondWith(status: number, body = '') {
   const name = (Object.keys(errorCodes) as ErrorName[]).find((each) => Math.floor(errorCodes[each] / 100) === status)
-  return body || !name ? { status, headers: {}, body } : toResponse(createApiError({ name }))
+  return body || !name ? { status, headers: {}, body } : reject(name)
+}
+
+/** Creates a response with a JSON body, unless that is undefined. */
+function jsonResponse(status: number, data: unknown, headers: Readonly<Record<string, string>>) {
+  const body = writeJson(data, () => undefined)
+  const type = body ? { 'content-type': 'application/json; charset=utf-8' } : {}
+  return { status, headers: { ...type, 'x-request-id': createRequestId(), ...headers }, body }
 }
 
 /** Waits before a response. Rejects, like `fetch`, if the request is aborted. */

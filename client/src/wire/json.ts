@@ -3,11 +3,6 @@
 /** Where int64s are: `true` where one is, or the fields that have some. A list has what its items have. */
 export type Int64s = true | { readonly [field: string]: Int64s }
 
-/** Creates a function that parses JSON with a bigint at each of these places. */
-export function exactReader(int64s: Int64s): (text: string) => unknown {
-  return (text) => readJson(text, int64s)
-}
-
 /**
  * Parses JSON with a bigint at each of these places. Where the engine has no source text for revivers, as Node.js 20, that of a
  * long integer is lost: so each becomes a text first, with a mark.
@@ -79,7 +74,7 @@ export function writeJson(value: unknown, report: Report): string {
 
 /** Writes a value as text, for a path or a query. */
 export function writeText(value: unknown, report: Report): string {
-  const reason = value === null || Object(value) === value ? 'must be text, a number or a boolean' : whyNotExact(value)
+  const reason = value == null || Object(value) === value ? 'must be text, a number or a boolean' : whyNotExact(value)
   if (reason) report(reason)
   return reason ? '' : encodeURIComponent(String(value))
 }

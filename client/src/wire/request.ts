@@ -1,13 +1,14 @@
 import { type Issue, UsageError } from '../errors.ts'
 import { type Int64s, writeJson, writeText } from './json.ts'
-import { isInt64, requireKnown } from './values.ts'
+import { isInt64, reject, requireKnown } from './values.ts'
 
 /** How to send an operation, and how the service responds. */
 export interface Route {
   readonly method: string
   /** The path, with its parameters as `{name}`. */
   readonly path: string
-  /** The fields of the input that are parameters of the query, and those of the body. */
+  /** The fields of the input: those of the path that the body does not have, parameters of the query, and those of the body. */
+  readonly inPath?: readonly string[]
   readonly query?: readonly string[]
   readonly body?: readonly string[]
   readonly required?: readonly string[]
@@ -23,38 +24,104 @@ export interface Route {
   readonly idempotent?: false
 }
 
+/** Fields of an input, by name. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/** The path with the query, and the JSON of the body; undefined for none. */
+interface WrittenRequest {
+  readonly target: string
+  readonly body: string | undefined
+}
+
 /**
  * Writes the input of an operation: the path with the query, and the body.
  *
+ * @param page fields that replace those of the input
  * @throws UsageError with an issue for each field that is missing, unknown or cannot be sent exactly
  */
-export function writeRequest({ path, query = [], body, required = [], int64s = {} }: Route, input: unknown) {
-  const known = [...new Set([...(path.match(/\w+(?=\})/g) ?? []), ...query, ...(body ?? [])])]
+export function writeRequest(route: Route, input: unknown, page: Fields = {}): WrittenRequest {
+  const { inPath = [], query = [], body = [], required = [], int64s = {} } = route
+  const known = [...inPath, ...query, ...body]
   requireKnown(input, known, 'input', '', '; options are the second argument')
-  const issues: Record<string, string> = {}
-  const report = (name: string) => (message: string) => {
-    issues[name] ??= message
+  const issues: Issue[] = []
+  let target = route.path
+  const pairs: string[] = []
+  const members: string[] = []
+  for (const name of known) {
+    // Read by name, since it may be a getter of a class, and once, since another value would not be checked.
+    const value = page[name] ?? input[name]
+    // The first that is wrong with a field.
+    const report = (message: string) => {
+      if (issues.at(-1)?.path !== name) issues.push({ path: name, message })
+    }
+    if (value === undefined) {
+      if (required.includes(name)) report('is required')
+      continue
+    }
+    const values: unknown[] = Array.isArray(value) ? value : [value]
+    if (int64s[name] === true && !values.every(isInt64)) report('must be a bigint or a safe integer (int64)')
+    if (query.includes(name)) for (const each of values) pairs.push(`${name}=${writeText(each, report)}`)
+    if (body.includes(name)) members.push(`"${name}":${writeJson(value, report)}`)
+    target = target.replace(`{${name}}`, () => {
+      const segment = writeText(value, report)
+      // URL parsers remove these segments, which makes it another path.
+      if (/^\.{0,2}$/.test(segment)) report('must not be empty, "." or ".."')
+      return segment
+    })
   }
-  const given = known.filter((name) => {
-    if (input[name] === undefined) return required.includes(name) && report(name)('is required')
-    if (int64s[name] === true && ![input[name]].flat().every(isInt64))
-      report(name)('must be a bigint or a safe integer (int64)')
-    return true
-  })
-  const target = path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const segment = writeText(input[name], report(name))
-    // URL parsers remove these segments, which makes it another path.
-    if (/^\.{0,2}$/.test(segment)) report(name)('must not be empty, "." or ".."')
-    return segment
-  })
-  const pairs = query.flatMap((name) =>
-    // A copy has no holes.
-    [...[given.includes(name) ? input[name] : []].flat()].map((value) => `${name}=${writeText(value, report(name))}`),
-  )
-  const fields = body
-    ?.filter((name) => given.includes(name))
-    .map((name) => `"${name}":${writeJson(input[name], report(name))}`)
-  const list = Object.entries(issues).map(([name, message]): Issue => ({ path: name, message }))
-  if (list.length > 0) throw new UsageError(list)
-  return { target: pairs.length > 0 ? `${target}?${pairs.join('&')}` : target, body: fields && `{${fields}}` }
+  if (issues.length > 0) throw new UsageError(issues)
+  if (pairs.length > 0) target += `?${pairs.join('&')}`
+  return { target, body: route.body && `{${members}}` }
+}
+
+/** Headers by their names in lower case; `null` removes one. */
+export type HeaderFields = Readonly<Record<string, string | null>>
+
+/** The version of this package: that of `package.json`. `npm run changeset -- version` sets it, and a test compares them. */
+const VERSION = '1.0.0'
+
+/**
+ * Returns the headers that every request has. In a browser there is no `user-agent`, because an extra header needs the
+ * permission of a service at another origin.
+ */
+export function defaultHeaders(body: string | undefined): HeaderFields {
+  // Of all runtimes, only Node.js 20 has no navigator.
+  const runtime = (globalThis as { navigator?: { userAgent: string } }).navigator?.userAgent ?? 'Node.js'
+  const type = 'application/json'
+  return {
+    accept: type,
+    'content-type': body === undefined ? null : type,
+    'user-agent': /^Mozilla/.test(runtime) ? null : `plant-store-client/${VERSION} (${runtime})`,
+  }
+}
+
+/**
+ * Reads headers: an object, `Headers`, or pairs.
+ *
+ * @throws UsageError if a header is invalid. The runtime's own error would show the value, which may be a secret.
+ */
+export function readHeaders(headers: unknown, path: string): HeaderFields {
+  if (!headers || typeof headers !== 'object') reject(path, 'must be an object')
+  const fields: Record<string, string | null> = {}
+  for (const pair of Symbol.iterator in headers ? (headers as Iterable<unknown[]>) : Object.entries(headers)) {
+    const [name, value] = pair
+    if (value === undefined) continue
+    try {
+      if (value !== null && typeof value !== 'string') throw new TypeError()
+      // `new Headers` also rejects what is not a pair.
+      for (const [key, text] of new Headers([value === null ? [name, ''] : pair] as [string, string][])) {
+        // A name that is repeated is a list.
+        fields[key] = value && fields[key] ? `${fields[key]}, ${text}` : value && text
+      }
+    } catch {
+      // What follows a name may be a secret.
+      reject(`${path}.${/^[\w-]*/.exec(`${name}`)}`, 'must be a valid text')
+    }
+  }
+  return fields
+}
+
+/** Removes the headers that are `null`. */
+export function withoutNull(headers: HeaderFields): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== null)) as Record<string, string>
 }

@@ -1,6 +1,7 @@
 import { ApiError, type FailedCall, MalformedResponseError, type ResponseHead } from '../errors.ts'
-import type { FetchResponse } from '../fetch.ts'
 import type { ErrorBody } from '../generated/types.ts'
+import { observe } from '../hooks.ts'
+import type { FetchResponse } from '../options.ts'
 import type { Route } from './request.ts'
 import { isObject, orUndefined } from './values.ts'
 
@@ -20,6 +21,12 @@ function readRetryAfter(value: string): number | undefined {
   return wait >= 0 ? wait : wait < 0 ? 0 : undefined
 }
 
+/** Reads the bytes of a stream. Twice as fast as `for await`, which not every browser has. */
+interface Reader {
+  read(): Promise<{ readonly value?: Uint8Array }>
+  cancel(): Promise<void>
+}
+
 /**
  * Reads the text of a response, up to a limit: a small response can decompress to gigabytes.
  *
@@ -32,31 +39,35 @@ export async function readText(
   head: ResponseHead,
   call: FailedCall,
 ): Promise<string> {
-  let text = ''
-  let size = 0
   // jsdom has none, nor streams.
   const decoder = globalThis.TextDecoder && new TextDecoder()
-  const body = response.body as AsyncIterable<Uint8Array | string> | undefined
-  // A loop that throws cancels the stream.
-  for await (const chunk of decoder && body?.[Symbol.asyncIterator] ? body : [await response.text()]) {
-    size += chunk.length
-    if (size > limit) throw new MalformedResponseError(`more than ${limit} bytes; raise maxResponseBytes`, head, call)
-    text += typeof chunk === 'string' ? chunk : decoder?.decode(chunk, { stream: true })
+  const reader = decoder && (response.body as { getReader?(): Reader } | undefined)?.getReader?.()
+  let text = reader ? '' : await response.text()
+  let size = text.length
+  while (size <= limit) {
+    const value = (await reader?.read())?.value
+    if (!value) return text + (decoder?.decode() ?? '')
+    size += value.length
+    text += decoder?.decode(value, { stream: true })
   }
-  return text + (decoder?.decode() ?? '')
+  observe(() => reader?.cancel())
+  throw new MalformedResponseError(`more than ${limit} bytes; raise maxResponseBytes`, head, call)
 }
+
+/** What a call expects of its response. */
+export type Returns = Pick<Route, 'status' | 'returns' | 'parse'>
 
 /**
  * Reads the data of a response. Its fields are not checked, so that a later service may add some.
  *
  * @throws ApiError if the service responded with an error, MalformedResponseError if the response is not the service's
  */
-export function readData(route: Route, text: string, head: ResponseHead, call: FailedCall): unknown {
+export function readData(text: string, head: ResponseHead, call: FailedCall & Returns): unknown {
   const { status, headers } = head
-  if (status === route.status && !route.returns) return undefined
-  const parse = (status === route.status && route.parse) || JSON.parse
+  const { returns, parse = JSON.parse } = call
+  if (status === call.status && !returns) return undefined
   const data = orUndefined(() => parse(text))
-  if (status === route.status && (route.returns === 'array' ? Array.isArray(data) : isObject(data))) return data
+  if (status === call.status && (returns === 'array' ? Array.isArray(data) : isObject(data))) return data
   if (status >= 400 && isObject(data) && Number.isInteger(data['error']) && typeof data['message'] === 'string') {
     throw new ApiError(data as unknown as ErrorBody, head, call)
   }

@@ -26,13 +26,13 @@ export function requireKnown<T>(
   prefix = '',
   hint = '',
 ): asserts value is T & Readonly<Record<string, unknown>> {
-  const list = known.join(', ')
+  const expected = `${known.join(', ')}${hint}`
   if (!isObject(value) || !(isPlain(value) || known.some((name) => name in value))) {
-    return reject(argument, `must be an object of ${list}${hint}`)
+    return reject(argument, `must be an object of ${expected}`)
   }
   const unknown = Object.keys(value).filter((name) => value[name] !== undefined && !known.includes(name))
   if (unknown.length > 0) {
-    throw new UsageError(unknown.map((name) => ({ path: prefix + name, message: `is not one of ${list}${hint}` })))
+    throw new UsageError(unknown.map((name) => ({ path: prefix + name, message: `is not one of ${expected}` })))
   }
 }
 

@@ -70,7 +70,9 @@ describe('signal', () => {
     ['of the call', (signal: AbortSignal) => signal],
     ['within another', (signal: AbortSignal) => AbortSignal.any([signal, new AbortController().signal])],
   ])('that is a timeout %s makes the call a timeout, which is not retried', async (_, wrap) => {
-    const client = createPlantStoreClient({ ...createFakePlantStore({ latency: 60_000 }), retries: 5 })
+    const store = createFakePlantStore()
+    store.failNext({ delay: 60_000 })
+    const client = createPlantStoreClient({ ...store, retries: 5 })
     const call = client.getPlants({}, { signal: wrap(AbortSignal.timeout(30)) })
     expect(await failureOf(call, TimeoutError)).toMatchObject({ kind: 'timeout', attempts: 1, retryable: false })
   })
@@ -90,7 +92,8 @@ describe('signal', () => {
     const any = vi.spyOn(AbortSignal, 'any')
     const [client, call] = [new AbortController(), new AbortController()]
     const counts = () => [client, call].map(({ signal }) => getEventListeners(signal, 'abort').length)
-    const store = createFakePlantStore({ latency: 60_000 })
+    const store = createFakePlantStore()
+    store.failNext({ delay: 60_000 }, Number.POSITIVE_INFINITY)
     const { safe } = createPlantStoreClient({ ...store, signal: client.signal, retries: 0 })
     const calls = Array.from({ length: 20 }, () => safe.getPlants({}, { signal: call.signal }))
     const others = Array.from({ length: 20 }, () => safe.getPlants())

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type * as sdk from '../../src/index.ts'
 import { ApiError, createPlantStoreClient } from '../../src/index.ts'
 import { createApiError, createFakePlantStore, type Fault, type FaultOptions } from '../../src/testing/index.ts'
-import type { Handler } from '../../src/testing/respond.ts'
+import type { Handler } from '../../src/testing/operations.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
 const monstera = { id: 9007199254740993n, name: 'Monstera', tag: 'aroid' }
@@ -129,7 +129,7 @@ describe('failNext', () => {
     ['responds late', { delay: 30 }, {}, 1],
   ])('the store %s: %o', async (_, fault, error, stored) => {
     const { delay = 0 } = fault as FaultOptions
-    const store = createFakePlantStore({ latency: 5 })
+    const store = createFakePlantStore()
     const client = createPlantStoreClient({ ...store, retries: 0, timeout: delay === 60_000 ? 100 : 20_000 })
     store.failNext(fault)
     const start = performance.now()

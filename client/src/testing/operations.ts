@@ -1,0 +1,72 @@
+import { errorMessages } from '../generated/error-codes.ts'
+import type { Operations } from '../generated/operations.ts'
+import type { OperationName } from '../generated/routes.ts'
+import type { Plant } from '../generated/types.ts'
+import { orUndefined } from '../wire/values.ts'
+import { reject } from './check-request.ts'
+
+/** A plant in the fake. */
+export interface StoredPlant extends Plant {
+  readonly id: bigint
+}
+
+/** A plant and its position in the list of its account, which no other one gets. */
+type Row = StoredPlant & { readonly position: number }
+
+/** What the fake remembers of an account. */
+export interface Account {
+  /** Tells the cursors of accounts apart. */
+  readonly number: number
+  /** The plants by their ids, in order of creation. */
+  readonly plants: Map<bigint, Row>
+  lastPosition: number
+}
+
+/** How an operation responds, unless it throws an `ApiError`. */
+export interface Handled<TData> {
+  readonly data: TData
+  /**
+   * The fields of the input that the handler has not used: none. `({ limit, ...unused }) => ({ data, unused })` does not compile
+   * until it takes each field out, so that none that is added to the contract is forgotten.
+   */
+  readonly unused: Readonly<Record<string, never>>
+  /** The cursor of the next page; undefined: there is none. */
+  readonly nextCursor?: string | undefined
+}
+
+/** Responds to the input of an operation, which was checked. */
+export type Handler<TInput, TData> = (input: TInput, account: Account) => Handled<TData>
+
+type Input<TName extends OperationName> = NonNullable<Parameters<Operations[TName]>[0]>
+
+/** How the fake responds to every operation, by name. One without a handler does not compile. */
+export const handlers: { [TName in OperationName]: Handler<Input<TName>, Awaited<ReturnType<Operations[TName]>>> } = {
+  createPlant({ id, name, tag, ...unused }, account) {
+    const key = BigInt(id)
+    const position = account.lastPosition + 1
+    const plant = account.plants.get(key) ?? { id: key, name, ...(tag !== undefined && { tag }), position }
+    if (plant.name !== name || plant.tag !== tag) reject('idTaken', errorMessages.idTaken)
+    account.plants.set(key, plant)
+    account.lastPosition = position
+    return { data: toBody(plant), unused }
+  },
+
+  getPlants({ limit, cursor, ...unused }, { number, plants }) {
+    const after = cursor === undefined ? 0 : readCursor(cursor, number)
+    const rest = [...plants.values()].filter(({ position }) => position > after)
+    const page = rest.slice(0, limit)
+    const nextCursor = page.length < rest.length ? btoa(`${number}:${page.at(-1)?.position}`) : undefined
+    return { data: page.map(toBody), nextCursor, unused }
+  },
+}
+
+/** Returns the position in a cursor. Its plant may be deleted. */
+function readCursor(cursor: string, account: number): number {
+  const [, owner, position] = /^(\d+):(\d+)$/.exec(orUndefined(() => atob(cursor)) ?? '') ?? []
+  if (Number(owner) !== account) reject('invalidQuery', errorMessages.invalidCursor)
+  return Number(position)
+}
+
+function toBody({ id: _, position: __, ...shown }: Row): Plant {
+  return shown
+}
