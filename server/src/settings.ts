@@ -49,10 +49,9 @@ function parseUrl(text: string): URL | undefined {
 }
 
 function parseRate(text: string): { requests: number; seconds: number } | undefined {
-  const [count = '', time = '', ...rest] = text.split('/')
-  const duration = parseDuration(time)
-  if (!COUNT.test(count) || duration === undefined || duration < 1_000 || rest.length > 0) return undefined
-  return { requests: Number(count), seconds: duration / 1_000 }
+  const [, count, time = ''] = /^([1-9]\d{0,8})\/(.+)$/.exec(text) ?? []
+  const duration = parseDuration(time) ?? 0
+  return duration < 1_000 ? undefined : { requests: Number(count), seconds: duration / 1_000 }
 }
 
 /** Accepts an origin of any scheme, as browsers send it in the header `Origin`. */
@@ -88,14 +87,9 @@ const port = format(
   (text) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
   'must be a port number, 0 to 65535 (0: any free one)',
 )
-const timeout = format(
-  (text) => parseDuration(text),
-  `must be a time between 1ms and ${MAX_TIME}, such as 250ms, 30s or 5m`,
-)
-const timeoutOrNone = format(
-  (text) => (text === '0' ? 0 : parseDuration(text)),
-  `must be 0 or a time between 1ms and ${MAX_TIME}, such as 250ms, 30s or 5m`,
-)
+const TIMES = `a time between 1ms and ${MAX_TIME}, such as 250ms, 30s or 5m`
+const timeout = format((text) => parseDuration(text), `must be ${TIMES}`)
+const timeoutOrNone = format((text) => (text === '0' ? 0 : parseDuration(text)), `must be 0 or ${TIMES}`)
 const onOff = z.enum(['on', 'off'], 'must be on or off').transform((value) => value === 'on')
 const rate = format(
   parseRate,

@@ -33,6 +33,8 @@ const COOLDOWN = 10_000
 const KEYS_TTL = 86_400_000
 /** They have `client_id` instead, which names who asks and not which service is meant, and scopes such as `plants/read`. */
 const NO_AUDIENCE = 'access tokens of Amazon Cognito, which have none, are not supported'
+/** The keys cannot be fetched, are not a key set, or arrive too late. */
+const FETCH_ERRORS = ['ERR_JOSE_GENERIC', 'ERR_JWKS_INVALID', 'ERR_JWKS_TIMEOUT']
 /** How long rejected tokens are not logged after one that was, in milliseconds. */
 const LOG_INTERVAL = 10_000
 
@@ -47,7 +49,7 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
     cacheMaxAge: KEYS_TTL,
     [jose.customFetch]: fetchKeys,
   })
-  const logRejected = createRejectionLog(logger)
+  const mayLog = oncePer(LOG_INTERVAL)
   const options: jose.JWTVerifyOptions = {
     algorithms: SIGNATURE_ALGORITHMS,
     issuer,
@@ -88,7 +90,7 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
       const tokenId = `${issuer} ${account}`
       return { identity: { account, tokenId, scopes: readScopes(payload) }, expiresAt: exp * 1000 }
     } catch (error) {
-      if (isFetchError(error)) {
+      if (error instanceof jose.errors.JOSEError && FETCH_ERRORS.includes(error.code)) {
         const message = "The token issuer's keys are currently unavailable. Retry the request."
         events.emit('requestRejected', 'issuer-keys')
         throw unavailable(message, COOLDOWN / 1_000, error)
@@ -96,22 +98,17 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
       if (error instanceof jose.errors.JWTExpired) return 'tokenEnded'
       // Which rule a token breaks would only help forgers. A key that cannot be used, such as a short one, is not a fault of
       // the server either: a client chooses which key its token names.
-      logRejected(error as Error)
+      if (mayLog()) logger.info({ event: 'token rejected', reason: explain(error) }, 'a JSON Web Token was rejected')
       return 'tokenInvalid'
     }
   }
 }
 
-/** Logs why a token is rejected: without it, a wrong JWT_AUDIENCE is hard to find. */
-function createRejectionLog(logger: Logger): (error: Error) => void {
-  const mayLog = oncePer(LOG_INTERVAL)
-  return (error) => {
-    if (!mayLog()) return
-    // The message of this one has text of the token.
-    const message = error instanceof jose.errors.JOSENotSupported ? error.code : error.message
-    const reason = message.startsWith('missing required "aud"') ? `${message}; ${NO_AUDIENCE}` : message
-    logger.info({ event: 'token rejected', reason }, 'a JSON Web Token was rejected')
-  }
+/** Says why a token is rejected: without it, a wrong JWT_AUDIENCE is hard to find. */
+function explain(error: unknown): string {
+  // The message of this one has text of the token.
+  const message = error instanceof jose.errors.JOSENotSupported ? error.code : (error as Error).message
+  return message.startsWith('missing required "aud"') ? `${message}; ${NO_AUDIENCE}` : message
 }
 
 /** Reads `scope` (RFC 9068), or `scp` of Entra ID and Okta: names separated by spaces, or a list of them. */
@@ -155,11 +152,6 @@ async function readKeys({ body }: Response): Promise<Buffer<ArrayBuffer>> {
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
-}
-
-function isFetchError(error: unknown): boolean {
-  const { code } = error as Partial<jose.errors.JOSEError>
-  return code === 'ERR_JOSE_GENERIC' || code === 'ERR_JWKS_INVALID' || code === 'ERR_JWKS_TIMEOUT'
 }
 
 async function findSigner(keys: AsyncIterable<jose.CryptoKey>, token: jose.FlattenedJWSInput): Promise<jose.CryptoKey> {

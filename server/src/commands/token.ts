@@ -17,6 +17,8 @@ import type { Context } from './context.ts'
 const PATIENCE = 30_000
 /** Keeps the year at four digits, which databases and JSON agree on. */
 const MAX_EXPIRY = '999999d'
+/** What is printed of a new token as JSON. */
+const CREATED_FIELDS = ['token', 'id', 'account', 'scopes', 'expiresAt', 'label']
 
 /** The options of the commands, as typed in. */
 export interface TokenOptions {
@@ -40,8 +42,7 @@ export async function createToken(
   await withTokens(settings.databaseUrl, async (tokens) => {
     const created = await tokens.create({ account, scopes, expiresAt, label })
     logTokenEvent(logger, 'token created', created)
-    const { token, id, scopes: granted, expiresAt: expiry, label: note } = created
-    await print(json ? formatJson({ token, id, account, scopes: granted, expiresAt: expiry, label: note }) : token)
+    await print(json ? JSON.stringify(created, CREATED_FIELDS, 2) : created.token)
   })
 }
 
@@ -49,10 +50,8 @@ export async function createToken(
 export async function listTokens({ settings, print }: Context, { account, active, json }: TokenOptions): Promise<void> {
   await withTokens(settings.databaseUrl, async (store) => {
     const tokens = (await store.list(account)).filter((token) => !active || tokenState(token) === 'active')
-    const text = json
-      ? formatJson(tokens.map((token) => ({ ...token, state: tokenState(token) })))
-      : formatTable(tokens)
-    await print(text)
+    const described = tokens.map((token) => ({ ...token, state: tokenState(token) }))
+    await print(json ? JSON.stringify(described, null, 2) : formatTable(tokens))
   })
 }
 
@@ -99,10 +98,6 @@ function parseExpiry(text: string): number {
   const duration = parseDuration(text, MAX_EXPIRY)
   if (duration !== undefined) return duration
   throw new OperatorError(`--expires must be a time between 1ms and ${MAX_EXPIRY}, such as 12h or 90d`)
-}
-
-function formatJson(value: unknown): string {
-  return JSON.stringify(value, null, 2)
 }
 
 function formatTable(tokens: readonly Token[]): string {

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ErrorBody, type ErrorName, errorCatalogue } from '@plant-store/contract'
 import { StorageError } from '@plant-store/prisma'
 import type { RequestValidationError } from '@ts-rest/express'
-import type { NextFunction, Request, Response } from 'express'
+import type { ErrorRequestHandler } from 'express'
 import type { Logger } from 'pino'
 import { oncePer } from '../telemetry/log.ts'
 import { closeLingering, endAfter } from './connections.ts'
@@ -67,7 +67,7 @@ export function unavailable(message: string, retryAfter: number, cause?: unknown
 }
 
 /** Responds to every failure with an `Error` body. What is not a {@link HttpError} is a fault of the server: 500, logged. */
-export function errorHandler(logger: Logger) {
+export function errorHandler(logger: Logger): ErrorRequestHandler {
   const mayWarn = oncePer(REPEATED)
 
   function log(failure: HttpError, requestId: string): void {
@@ -78,7 +78,7 @@ export function errorHandler(logger: Logger) {
   }
 
   // Express recognizes an error handler by its four parameters.
-  return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
+  return (error: unknown, request, response, _next) => {
     // A request that did not arrive whole has its response already.
     if (response.writableEnded) return
     const failure = toHttpError(error)

@@ -44,10 +44,12 @@ interface Waiter<Item, Result> {
  * Without that pause, two halves would take turns, and a slow disk would store half as much. A lone item never waits.
  *
  * A batch takes from each waiting account in turn, so that none waits for all that another one sends.
+ *
+ * @returns a function that adds an item to the next commit, and resolves with its result once it is on disk
  */
 export function createGroupCommit<Item extends { readonly account: string }, Result>(
   options: GroupCommitOptions<Item, Result>,
-) {
+): (item: Item) => Promise<Result> {
   const { clock = { now: () => performance.now(), sleep } } = options
   const waiting = createAccountQueue<Waiter<Item, Result>>()
   let running = false
@@ -97,15 +99,12 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
     }
   }
 
-  return {
-    /** Adds an item to the next commit and resolves with its result once it is on disk. */
-    add: (item: Item): Promise<Result> =>
-      new Promise((resolve, reject) => {
-        const { account } = item
-        waiting.add({ account, item, bytes: options.weigh(item), since: clock.now(), resolve, reject })
-        if (running) return
-        running = true
-        void run()
-      }),
-  }
+  return (item) =>
+    new Promise((resolve, reject) => {
+      const { account } = item
+      waiting.add({ account, item, bytes: options.weigh(item), since: clock.now(), resolve, reject })
+      if (running) return
+      running = true
+      void run()
+    })
 }

@@ -19,7 +19,7 @@ const BATCH_LIMITS = { maxBatchItems: 500, maxBatchBytes: MEBIBYTE }
 /** Creates the operations on the plants of a database, with their rules. */
 export function createPlantStore(plants: Plants, cursors: Cursors): Operations {
   const lists = createLists(plants)
-  const writes = createGroupCommit<PlantRow, boolean | undefined>({
+  const store = createGroupCommit<PlantRow, boolean | undefined>({
     ...BATCH_LIMITS,
     weigh: ({ account, name, tag }) => ROW_BYTES + weigh(account) + weigh(name) + weigh(tag ?? ''),
     commit: (rows) => storeAll(plants, rows),
@@ -33,7 +33,7 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Operations {
      *   deleted again and again
      */
     async createPlant({ id, name, tag, ...unused }, account) {
-      const stored = await writes.add({ account, id: String(id), name, tag: tag ?? null })
+      const stored = await store({ account, id: String(id), name, tag: tag ?? null })
       if (stored === undefined) {
         throw unavailable('The plant was deleted while it was created. Retry the request.', 1)
       }

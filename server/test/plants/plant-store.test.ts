@@ -69,7 +69,7 @@ type Options = Partial<GroupCommitOptions<Item, string>>
 /** Creates a group commit of texts, and the batches that it commits. The result of an item is its text in upper case. */
 function create(options: Options = {}) {
   const batches: string[][] = []
-  const group = createGroupCommit<Item, string>({
+  const addItem = createGroupCommit<Item, string>({
     maxBatchBytes: Number.POSITIVE_INFINITY,
     maxBatchItems: Number.POSITIVE_INFINITY,
     weigh: ({ text }) => text.length,
@@ -79,7 +79,7 @@ function create(options: Options = {}) {
     },
     ...options,
   })
-  const add = (text: string, account = 'alice') => group.add({ account, text })
+  const add = (text: string, account = 'alice') => addItem({ account, text })
   return { add, batches }
 }
 
