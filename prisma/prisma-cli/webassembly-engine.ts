@@ -22,7 +22,7 @@ let ready: Promise<void> | undefined
 
 /**
  * Creates Prisma's schema engine, the one behind `prisma migrate`, in its WebAssembly build: nothing is downloaded. It
- * reaches the database through the driver adapter only. Free it with `engine.free()`.
+ * reaches the database through the driver adapter only. Its memory goes with the process.
  */
 export async function createSchemaEngine(
   database: SqlMigrationAwareDriverAdapterFactory,

@@ -8,7 +8,10 @@ import { createPlants, type Plants } from './plants.ts'
 import { readAddress } from './postgresql/address.ts'
 import { createTokens, readSecret, type Tokens } from './tokens.ts'
 
-/** An open database: what the server knows of storage, the same for every engine. All its methods throw {@link StorageError}. */
+/**
+ * An open database: what the server knows of storage, the same for every engine. Where it cannot be used, methods throw a
+ * {@link StorageError}; another error is a mistake in the program.
+ */
 export interface Database {
   readonly engine: Engine['name']
   readonly plants: Plants

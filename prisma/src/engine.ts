@@ -123,12 +123,12 @@ export type Connection = SqlQueryable & Pick<SqlDriverAdapter, 'executeScript'>
 /** What a statement takes. */
 export type SqlValue = string | number | null
 
-/** Prisma Client gives an adapter no more than the text of a statement: only a SELECT is certain not to write. */
-const READ = /^\s*SELECT\b/i
-
-/** Whether a statement is certain not to write. */
+/**
+ * Whether a statement only reads: Prisma Client gives an adapter no more than its text. One that writes by a function, such as
+ * `SELECT setval(...)`, must not be a request's: what it has written on PostgreSQL may be lost.
+ */
 export function isRead({ sql }: SqlQuery): boolean {
-  return READ.test(sql)
+  return /^\s*SELECT\b/i.test(sql)
 }
 
 /** Rejects what would let statements of others into a transaction: https://github.com/prisma/orm/issues/29933. */

@@ -7,7 +7,7 @@ import { createPlants } from '../../src/plants.ts'
 import { connect } from '../../src/sqlite/driver-adapter.ts'
 import { statements } from '../../src/sqlite/statements.ts'
 import { openNewClient } from '../helpers/open-client.ts'
-import { readIndex } from '../helpers/read-index.ts'
+import { filters, readIndex } from '../helpers/read-index.ts'
 
 const plant = (id: number, name: string) => ({ account: 'alice', id: String(id), name, tag: null })
 
@@ -40,9 +40,10 @@ test('only the plants of the account are read, and of a filter', async () => {
   }
 
   await runSql(url, readIndex('sqlite'))
-  const filtered = toQuery(`EXPLAIN QUERY PLAN ${statements.selectPart(['tag'])}`, 'alice', 0, 30, 20, 99, 'fig')
-  const steps = (await explaining.queryRaw(filtered)).rows.map((row) => String(row[3]))
-  expect(steps.filter((step) => /\b(Plant|TEMP)\b/.test(step))).toEqual(
-    Array(2).fill(expect.stringContaining('Plant_account_tag_seq_idx (account=? AND tag=? AND seq>? AND seq<?)')),
-  )
+  for (const column of filters) {
+    const filtered = toQuery(`EXPLAIN QUERY PLAN ${statements.selectPart([column])}`, 'alice', 0, 30, 20, 99, 'fig')
+    const steps = (await explaining.queryRaw(filtered)).rows.map((row) => String(row[3]))
+    const index = `Plant_account_${column}_seq_idx (account=? AND ${column}=? AND seq>? AND seq<?)`
+    expect(steps.filter((step) => /\b(Plant|TEMP)\b/.test(step))).toEqual(Array(2).fill(expect.stringContaining(index)))
+  }
 })
