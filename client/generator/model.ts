@@ -1,12 +1,35 @@
 /** What the OpenAPI document says of operations, in the forms that the SDK has. The document has rejected all others. */
-import type { Content, JsonSchema, OpenApiDocument, Operation } from '@plant-store/contract/openapi'
+import {
+  type Components,
+  type Content,
+  type JsonSchema,
+  type OpenApiDocument,
+  type Operation,
+  reject,
+} from '@plant-store/contract/openapi'
 import type { Int64s } from '../src/wire/json.ts'
 
-/** The schemas with a name. */
-export type Components = Readonly<Record<string, JsonSchema>>
-
 /** An operation. */
-export type OperationModel = ReturnType<typeof readOperation>
+export interface OperationModel {
+  readonly name: string
+  readonly description: string
+  readonly deprecated: boolean
+  readonly method: string
+  /** The path, with its parameters as `{name}`. */
+  readonly path: string
+  /** The input: path, query and body. */
+  readonly fields: readonly Field[]
+  /** The body of the request; undefined if it has none. */
+  readonly body: JsonSchema | undefined
+  /** The success status. */
+  readonly status: number
+  /** The body of its response; undefined if it has none. */
+  readonly response: JsonSchema | undefined
+  readonly paged: boolean
+  readonly idempotent: boolean
+  /** The scope that the token must have. */
+  readonly scope: string
+}
 
 /** Where a field of the input is sent. */
 type Part = 'path' | 'query' | 'body'
@@ -22,11 +45,6 @@ export interface Field {
 /** Names that the client itself uses; with `then`, a client would be awaited like a promise. */
 const RESERVED_NAMES = ['safe', 'raw', 'iterate', 'withOptions', 'then', 'toJSON', 'constructor']
 
-/** Rejects a contract. */
-export function reject(place: string, reason: string): never {
-  throw new Error(`${place}: ${reason}`)
-}
-
 /** Reads the operations of an SDK. */
 export function readOperations({ paths, components: { schemas } }: OpenApiDocument): OperationModel[] {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
@@ -36,8 +54,8 @@ export function readOperations({ paths, components: { schemas } }: OpenApiDocume
   return operations
 }
 
-function readOperation(operation: Operation, method: string, path: string, components: Components) {
-  const { operationId: name, description, summary, deprecated = false, requestBody, parameters = [] } = operation
+function readOperation(operation: Operation, method: string, path: string, components: Components): OperationModel {
+  const { operationId: name, deprecated = false, requestBody, parameters } = operation
   if (RESERVED_NAMES.includes(name)) reject(name, 'the SDK uses this name; rename the operation')
   if (!/^[a-z]\w*$/.test(name)) reject(name, 'must be a name such as getPlant; rename the operation')
   const [status = '', success] = Object.entries(operation.responses).find(([each]) => each.startsWith('2')) ?? []
@@ -51,11 +69,11 @@ function readOperation(operation: Operation, method: string, path: string, compo
   ]
   return {
     ...{ name, method, path, body, deprecated, status: Number(status), response: schemaOf(success?.content) },
-    description: description ?? summary ?? name,
+    description: operation.description || operation.summary || name,
     fields: mergeFields(name, fields, components),
-    paged: operation['x-paged'] ?? false,
+    paged: operation['x-paged'],
     idempotent: operation['x-idempotent'],
-    scope: operation.security[0]?.bearer[0],
+    scope: operation.security[0].bearer[0],
   }
 }
 

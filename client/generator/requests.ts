@@ -1,5 +1,5 @@
-import type { JsonSchema } from '@plant-store/contract/openapi'
-import { type Components, isInt64, type OperationModel, resolve } from './model.ts'
+import type { Components, JsonSchema } from '@plant-store/contract/openapi'
+import { isInt64, type OperationModel, resolve } from './model.ts'
 
 /** Generates what the service accepts of each operation, for the fake. */
 export function generateRequests(components: Components, operations: readonly OperationModel[]): string {

@@ -1,6 +1,7 @@
 /** Generates the route table, which is data. */
+import type { Components } from '@plant-store/contract/openapi'
 import type { Int64s } from '../src/wire/json.ts'
-import { type Components, type Field, int64sOf, type OperationModel, resolve } from './model.ts'
+import { type Field, int64sOf, type OperationModel, resolve } from './model.ts'
 import { literal, propertyName } from './typescript.ts'
 
 /** Generates how to send each operation. */

@@ -1,17 +1,7 @@
 /** Generates the types of an SDK, and of its operations. */
 import { readFileSync } from 'node:fs'
-import type { JsonSchema } from '@plant-store/contract/openapi'
-import {
-  addComponents,
-  type Components,
-  type Field,
-  int64sOf,
-  isInt64,
-  type OperationModel,
-  reject,
-  resolve,
-  targetOf,
-} from './model.ts'
+import { type Components, type JsonSchema, reject } from '@plant-store/contract/openapi'
+import { addComponents, type Field, int64sOf, isInt64, type OperationModel, resolve, targetOf } from './model.ts'
 import { capitalized, comment, literal, propertyName } from './typescript.ts'
 
 const index = readFileSync(new URL('../src/index.ts', import.meta.url), 'utf8')

@@ -1,6 +1,6 @@
 import { initContract } from '@ts-rest/core'
 import * as z from 'zod'
-import { ErrorSchema } from './errors.ts'
+import { type ErrorName, ErrorSchema } from './errors.ts'
 import { NewPlantSchema, PlantSchema, textSchema } from './plants.ts'
 
 export * from './errors.ts'
@@ -28,6 +28,11 @@ export interface OperationMetadata {
    * or the 5xx, and has to find out whether the request was processed. Default: `true`; POST and PATCH have to say it.
    */
   readonly idempotent?: boolean
+  /**
+   * The errors of the catalogue that not every operation responds with, which has their status: only those that name them.
+   * Errors about the body and the query follow from these.
+   */
+  readonly errors?: readonly ErrorName[]
 }
 
 /** Gives the metadata of an operation its type. */
@@ -71,7 +76,7 @@ export const contract = c.router(
         'adds nothing. Different content gets a 400 (40003).',
       body: NewPlantSchema,
       responses: { 200: PlantSchema },
-      metadata: defineMetadata({ scope: 'write', tag: plantsTag, idempotent: true }),
+      metadata: defineMetadata({ scope: 'write', tag: plantsTag, idempotent: true, errors: ['idTaken'] }),
     },
     getPlants: {
       method: 'GET',

@@ -76,9 +76,9 @@ export function describe(value: unknown, direction: Direction, place: string, co
     components[id] = component
   }
   checkResult(json, place)
-  // zod visits the schema that `.meta()` and `.refine()` were called on too.
-  for (const { _zod } of [...visited.keys()]) visited.delete(_zod.parent as z.core.$ZodTypes)
-  for (const [schema, where] of visited) checkSchema(schema, direction, where)
+  // zod visits the schemas that `.meta()` and `.refine()` were called on too. What is sent is only their result.
+  const parents = new Set([...visited.keys()].map(({ _zod }): unknown => _zod.parent))
+  for (const [schema, where] of visited) if (!parents.has(schema)) checkSchema(schema, direction, where)
   if (direction === 'parameter') checkTexts(value as z.ZodObject, place)
   return json
 }

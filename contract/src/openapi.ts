@@ -1,20 +1,68 @@
 /** Creates the OpenAPI document: of each operation the parameters, the body and the responses. */
 import { type AppRoute, ContractNoBody, isAppRoute } from '@ts-rest/core'
 import * as z from 'zod'
-import { contract, type OperationMetadata } from './contract.ts'
-import { type ErrorBody, ErrorSchema, errorCatalogue } from './errors.ts'
+import { contract, type OperationMetadata, type Scope } from './contract.ts'
+import { type ErrorBody, type ErrorName, ErrorSchema, errorCatalogue } from './errors.ts'
 import { type Components, describe, type JsonSchema, reject } from './json-schema.ts'
 
-export type { JsonSchema } from './json-schema.ts'
+export { type Components, type JsonSchema, reject } from './json-schema.ts'
 
 /** A body, by its media type. */
-export type Content = ReturnType<typeof describeBody>
+export interface Content {
+  readonly 'application/json': {
+    readonly schema: JsonSchema
+    /** Of an error response: each error that it may have, by its name. */
+    examples?: Readonly<Record<string, { readonly value: ErrorBody }>>
+  }
+}
 
-/** An operation of the document. */
-export type Operation = ReturnType<typeof describeOperation>
+/** A parameter of a path or a query. */
+export interface Parameter {
+  readonly in: 'path' | 'query'
+  readonly name: string
+  readonly required: true | undefined
+  readonly description: string | undefined
+  readonly deprecated: boolean | undefined
+  readonly schema: JsonSchema
+}
+
+/** A response of an operation. One without content has no body. */
+export interface ResponseObject {
+  readonly description: string
+  readonly content: Content | undefined
+  readonly headers: Readonly<Record<string, object>>
+}
+
+/** An operation of the document. What is undefined is not served. */
+export interface Operation {
+  readonly operationId: string
+  readonly summary: string | undefined
+  readonly description: string
+  readonly tags: readonly string[] | undefined
+  readonly deprecated: boolean | undefined
+  /** The scope that the token must have. */
+  readonly security: readonly [{ readonly bearer: readonly [Scope] }]
+  /** Whether a client may send it again after a failure in which it may have been processed. */
+  readonly 'x-idempotent': boolean
+  /** Whether it has `limit` and `cursor`, and its responses a link to the next page. */
+  readonly 'x-paged': boolean
+  readonly parameters: readonly Parameter[]
+  readonly requestBody: { readonly required: true; readonly content: Content } | undefined
+  /** By status. */
+  readonly responses: Readonly<Record<string, ResponseObject>>
+}
 
 /** An OpenAPI 3.1 document. */
-export type OpenApiDocument = ReturnType<typeof createOpenApiDocument>
+export interface OpenApiDocument {
+  readonly openapi: string
+  readonly info: Readonly<Record<string, unknown>> & { readonly version: string }
+  readonly servers: readonly { readonly url: string }[]
+  readonly security: readonly { readonly bearer: readonly Scope[] }[]
+  readonly tags: readonly NonNullable<OperationMetadata['tag']>[]
+  /** The operations, by path and method in lower case. */
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly schemas: Components; readonly securitySchemes: object }
+}
 
 /** What the OpenAPI document needs beyond the contract. */
 export interface OpenApiOptions {
@@ -54,6 +102,8 @@ const REPEATABLE =
 /** A path of text and `:name`, each a whole segment. */
 const PATH = /^(\/(:\w+|[\w.~-]+)?)+$/
 
+const ERROR_NAMES = Object.keys(errorCatalogue) as ErrorName[]
+
 /** How a body may be rejected before it is parsed. */
 const BODY_ERRORS = { 413: ErrorSchema, 415: ErrorSchema }
 
@@ -62,7 +112,10 @@ const BODY_ERRORS = { 413: ErrorSchema, 415: ErrorSchema }
  *
  * @throws Error with the operation, the place and what to do, if the document or the SDK cannot express a part of it
  */
-export function createOpenApiDocument({ serverUrl = '/', operations = contract }: OpenApiOptions = {}) {
+export function createOpenApiDocument({
+  serverUrl = '/',
+  operations = contract,
+}: OpenApiOptions = {}): OpenApiDocument {
   const routes = Object.entries(operations).map(([name, value]) => [name, asOperation(name, value)] as const)
   const components: Components = {}
   const paths = describePaths(routes, components)
@@ -114,6 +167,10 @@ function asOperation(name: string, value: unknown): Route {
     const isError = status >= 400 && route.responses[status] === ErrorSchema
     require(isError, `response ${status}`, 'must be a 4xx or 5xx with the body ErrorSchema')
   }
+  for (const error of route.metadata.errors ?? []) {
+    const status = statusOf(error)
+    require(statuses.includes(status), 'metadata.errors', `has ${error}; add the response ${status}`)
+  }
   checkIdempotent(route, statuses, `${name}: metadata.idempotent`)
   return route
 }
@@ -137,12 +194,17 @@ function bodyOf(route: AppRoute): object | undefined {
 }
 
 /** Describes the operations of each path, by their method in lower case. */
-function describePaths(routes: readonly (readonly [name: string, route: Route])[], components: Components) {
+function describePaths(
+  routes: readonly (readonly [name: string, route: Route])[],
+  components: Components,
+): OpenApiDocument['paths'] {
   const paths: Record<string, Record<string, Operation>> = {}
+  const named = routes.flatMap(([, { metadata }]) => metadata.errors ?? [])
   for (const [index, [name, route]] of routes.entries()) {
     const earlier = routes.slice(0, index).find(([, each]) => covers(each, route))
     if (earlier) reject(name, `its requests go to ${earlier[0]} before it; change the path, or move it up`)
-    const operation = describeOperation(name, route, components)
+    const errors = ERROR_NAMES.filter((error) => isSent(error, route, named))
+    const operation = describeOperation(name, route, errors, components)
     const template = route.path.replace(/:(\w+)/g, '{$1}')
     paths[template] = { ...paths[template], [route.method.toLowerCase()]: operation }
   }
@@ -154,8 +216,24 @@ function covers({ method, path }: Route, other: Route): boolean {
   return method === other.method && new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`).test(other.path)
 }
 
+/** Whether a route responds with an error. `named` are those of only some operations. */
+function isSent(error: ErrorName, { metadata, query, ...route }: Route, named: readonly ErrorName[]): boolean {
+  if (named.includes(error)) return metadata.errors?.includes(error) ?? false
+  if (error === 'invalidQuery') return query !== undefined
+  return !['malformedJson', 'invalidBody'].includes(error) || bodyOf(route as AppRoute) !== undefined
+}
+
+function statusOf(error: ErrorName): number {
+  return Math.floor(errorCatalogue[error].code / 100)
+}
+
 /** Describes an operation, and adds its components. */
-function describeOperation(name: string, route: Route, components: Components) {
+function describeOperation(
+  name: string,
+  route: Route,
+  errors: readonly ErrorName[],
+  components: Components,
+): Operation {
   const { scope, tag, paged = false, idempotent = true } = route.metadata
   const path = describeParameters('path', route, `${name}: pathParams`, components)
   const query = describeParameters('query', route, `${name}: query`, components)
@@ -164,13 +242,20 @@ function describeOperation(name: string, route: Route, components: Components) {
   const content = body && describeBody(body, 'request', ['object'], `${name}: body`, components)
   // What the server responds before the operation, whatever that declares: an invalid parameter of a path names nothing.
   const before = { ...(route.pathParams !== undefined && { 404: ErrorSchema }), ...(content && BODY_ERRORS) }
-  const responses = Object.entries({ ...before, ...route.responses }).map(([status, own]) => {
-    return [status, describeResponse(Number(status), own, paged, `${name}: response ${status}`, components)] as const
+  const responses = Object.entries({ ...before, ...route.responses }).map(([key, body]: [string, unknown]) => {
+    const status = Number(key)
+    const isPage = paged && status < 300
+    const place = `${name}: response ${status}`
+    // These statuses never have a body (RFC 9110 sections 15.3.5 and 15.3.6).
+    if ([204, 205].includes(status) && body !== ContractNoBody) reject(place, 'has no body; use c.noBody()')
+    const types = isPage ? ['array'] : ['object', 'array']
+    const content = body === ContractNoBody ? undefined : describeBody(body, 'response', types, place, components)
+    const own = errors.filter((error) => statusOf(error) === status)
+    return [key, describeResponse(status, content, own, isPage)]
   })
   const isPage = ['limit', 'cursor'].every((each) => query.parameters.some((own) => own.name === each && !own.required))
   if (paged && !isPage) reject(`${name}: query`, 'has no optional limit and cursor; add them, or remove `paged`')
   const repetition = idempotent ? (IDEMPOTENT.includes(route.method) ? undefined : REPEATABLE) : NOT_REPEATABLE
-  // What is undefined is not served.
   return {
     operationId: name,
     summary: route.summary,
@@ -186,7 +271,12 @@ function describeOperation(name: string, route: Route, components: Components) {
   }
 }
 
-function describeParameters(kind: 'path' | 'query', route: AppRoute, place: string, components: Components) {
+function describeParameters(
+  kind: 'path' | 'query',
+  route: AppRoute,
+  place: string,
+  components: Components,
+): { parameters: Parameter[]; description?: string | undefined } {
   const schema = kind === 'path' ? route.pathParams : route.query
   const inPath = kind === 'path' ? (route.path.match(/(?<=:)\w+/g) ?? []) : []
   if (schema === undefined && inPath.length === 0) return { parameters: [] }
@@ -196,7 +286,7 @@ function describeParameters(kind: 'path' | 'query', route: AppRoute, place: stri
   if (kind === 'path' && names.some((each) => each !== inPath.toSorted().join())) {
     reject(place, `must have the parameters of ${route.path}, all required, and no others`)
   }
-  const parameters = Object.entries(properties).map(([name, schema]) => {
+  const parameters = Object.entries(properties).map(([name, schema]): Parameter => {
     const { description, deprecated } = schema
     return { in: kind, name, required: required.includes(name) || undefined, description, deprecated, schema }
   })
@@ -210,36 +300,31 @@ function describeBody(
   types: readonly string[],
   place: string,
   components: Components,
-): { 'application/json': { schema: JsonSchema; examples?: Record<string, { value: ErrorBody }> } } {
+): Content {
   const schema = describe(value, direction, place, components)
   const { type = '' } = components[schema.$ref?.split('/').at(-1) ?? ''] ?? schema
   if (!types.includes(type)) reject(place, `must be an ${types.join(' or an ')}; change its schema`)
   return { 'application/json': { schema } }
 }
 
-/** Describes a response of success, or all errors of a status, which are the same for all operations. */
-function describeResponse(status: number, body: unknown, paged: boolean, place: string, components: Components) {
-  // These statuses never have a body (RFC 9110 sections 15.3.5 and 15.3.6).
-  if ([204, 205].includes(status) && body !== ContractNoBody) reject(place, 'has no body; use c.noBody()')
-  const errors = Object.entries(errorCatalogue).filter(([, { code }]) => Math.floor(code / 100) === status)
-  const examples = errors.map(
-    ([name, { code, reason }]) => [name, { value: { error: code, message: reason } }] as const,
-  )
-  const isPage = paged && status < 300
-  const types = isPage ? ['array'] : ['object', 'array']
-  const content = body === ContractNoBody ? undefined : describeBody(body, 'response', types, place, components)
+/** Describes a response of success, or of errors that have its status. */
+function describeResponse(
+  status: number,
+  content: Content | undefined,
+  names: readonly ErrorName[],
+  isPage: boolean,
+): ResponseObject {
+  const errors = names.map((name) => ({ name, ...errorCatalogue[name] }))
+  const examples = errors.map(({ name, code, reason }) => [name, { value: { error: code, message: reason } }])
   // The example of the schema has the number of another status.
   if (content && errors.length > 0) content['application/json'].examples = Object.fromEntries(examples)
-  return {
-    description:
-      errors.map(([, { code, reason }]) => `${code}: ${reason}`).join('\n\n') || (status < 300 ? 'Success.' : 'Error.'),
-    content,
-    headers: responseHeaders(status, isPage),
-  }
+  const reasons = errors.map(({ code, reason }) => `${code}: ${reason}`).join('\n\n')
+  const description = reasons || (status < 300 ? 'Success.' : 'Error.')
+  return { description, content, headers: responseHeaders(status, isPage) }
 }
 
 /** Lists the headers of a response that clients can use. */
-function responseHeaders(status: number, isPage: boolean): Record<string, ReturnType<typeof header>> {
+function responseHeaders(status: number, isPage: boolean): ResponseObject['headers'] {
   const challenge = '`Bearer`, with the `error` if a token was sent, and the `scope` that it lacks (RFC 6750).'
   return {
     'X-Request-Id': header('Identifies this request in the server logs.', true),
@@ -253,6 +338,6 @@ function responseHeaders(status: number, isPage: boolean): Record<string, Return
   }
 }
 
-function header(description: string, required = false) {
-  return { description, required, schema: { type: 'string' } } as const
+function header(description: string, required = false): object {
+  return { description, required, schema: { type: 'string' } }
 }

@@ -2,6 +2,8 @@ import * as z from 'zod'
 
 const NOT_INT64 = `must be an integer between ${-(2n ** 63n)} and ${2n ** 63n - 1n} (int64)`
 
+const INT64_TEXT = /^(0|-?[1-9]\d{0,18})$/
+
 /** Creates the error of a value of another type, or of none. */
 function must(message: string) {
   return (issue: { readonly input?: unknown }) => (issue.input === undefined ? 'is required' : message)
@@ -24,11 +26,9 @@ function isInt64(value: unknown): boolean {
  * Parses a 64-bit signed integer in a path or query, which are text, to a `bigint`. Each has one form only, so that `016`,
  * `+16`, `0x10` and `-0` never name another resource.
  */
-export const Int64TextSchema = z.codec(
-  z.string(NOT_INT64).regex(/^(0|-?[1-9]\d{0,18})$/, NOT_INT64),
-  z.int64(NOT_INT64),
-  { decode: BigInt, encode: String },
-)
+export const Int64TextSchema = z
+  .codec(z.string(NOT_INT64).regex(INT64_TEXT, NOT_INT64), z.int64(NOT_INT64), { decode: BigInt, encode: String })
+  .meta({ description: 'An int64, in decimal digits without leading zeros.' })
 
 /** Creates a {@link TextSchema} with an error of its own for what is not text. */
 export function textSchema(error: string | z.core.$ZodErrorMap) {
@@ -48,7 +48,7 @@ export function textSchema(error: string | z.core.$ZodErrorMap) {
  */
 export const TextSchema = textSchema(must('must be a string'))
 
-const plantFields = {
+const shownFields = {
   name: TextSchema.meta({
     description:
       'The name of the plant. Any Unicode text, including empty text, within the body size limit; ' +
@@ -62,30 +62,28 @@ const plantFields = {
   }),
 }
 
+/** The fields of a plant, for the schemas of operations: `z.object(plantFields).meta({ id: 'PlantWithId' })`. */
+export const plantFields = {
+  id: Int64Schema.meta({
+    description:
+      'Identification number of the plant, unique within the account. An int64, exact over its whole range: ' +
+      'write it as a JSON number, with a serializer that does not round integers above 2^53.',
+  }),
+  ...shownFields,
+}
+
 /** A plant as the service returns it, on creation and in lists, without its `id`. */
 export const PlantSchema = z
-  .object(plantFields, { error: 'must be an object' })
+  .object(shownFields, { error: 'must be an object' })
   .meta({ id: 'Plant', description: 'The plant record returned by the service. It does not include `id`.' })
 
 /** The body sent to create a plant: every field of a Plant, plus its `id`. */
-export const NewPlantSchema = z
-  .object(
-    {
-      id: Int64Schema.meta({
-        description:
-          'Identification number of the plant, unique within the account. An int64, exact over its whole range: ' +
-          'write it as a JSON number, with a serializer that does not round integers above 2^53.',
-      }),
-      ...plantFields,
-    },
-    { error: 'must be an object' },
-  )
-  .meta({
-    id: 'NewPlant',
-    description:
-      'The body sent to create a plant. Repeating an `id` with the same content gets a 200 with the same plant and ' +
-      'adds nothing.',
-  })
+export const NewPlantSchema = z.object(plantFields, { error: 'must be an object' }).meta({
+  id: 'NewPlant',
+  description:
+    'The body sent to create a plant. Repeating an `id` with the same content gets a 200 with the same plant and ' +
+    'adds nothing.',
+})
 
 /** A plant as the service returns it. */
 export type Plant = z.output<typeof PlantSchema>

@@ -48,19 +48,27 @@ test('the document has the specified version, paths, operations, scopes, bodies 
   for (const parameter of get.parameters) expect(parameter).not.toHaveProperty('required')
 })
 
-test('every operation has its scope, and says of each error response what its errors mean', () => {
+test('every operation has its scope, and says what the errors mean that it responds with, each with an example', () => {
   const errors = Object.values(errorCatalogue)
   expect(new Set(errors.map(({ code }) => code)).size).toBe(errors.length)
   for (const { reason } of errors) expect(reason, 'it is a full sentence').toMatch(/^[A-Z].{20,}\.$/s)
+  const namesOf = ({ content }: typeof post) => Object.keys(content['application/json'].examples ?? {})
   for (const [method, { operationId, security, requestBody, responses }] of operations) {
     if (!['get', 'post'].includes(method)) expect(security, operationId).toEqual([{ bearer: ['write'] }])
     for (const status of [413, 415]) expect(status in responses, operationId).toBe(!!requestBody)
     for (const status of Object.keys(responses).filter((each) => Number(each) >= 400)) {
-      const own = errors.filter(({ code }) => String(code).startsWith(status))
-      const description = own.map(({ code, reason }) => `${code}: ${reason}`).join('\n\n')
-      expect(responses[status]).toMatchObject({ description, ...content(refer('Error').schema) })
+      const own = Object.entries(errorCatalogue).filter(([name]) => namesOf(responses[status]).includes(name))
+      const examples = own.map(([name, { code, reason }]) => [name, { value: { error: code, message: reason } }])
+      expect(own.every(([, { code }]) => Math.floor(code / 100) === Number(status))).toBe(true)
+      const description = own.map(([, { code, reason }]) => `${code}: ${reason}`).join('\n\n')
+      const json = { ...refer('Error'), examples: Object.fromEntries(examples) }
+      expect(responses[status]).toMatchObject({ description, content: { 'application/json': json } })
+      if (status !== '400') expect(own.length, `${operationId} ${status}`).toBeGreaterThan(0)
     }
   }
+  expect(namesOf(post.responses[400])).toEqual(['badRequest', 'malformedJson', 'invalidBody', 'idTaken'])
+  expect(namesOf(get.responses[400])).toEqual(['badRequest', 'invalidQuery'])
+  expect(namesOf(get.responses[401])).toEqual(['tokenMissing', 'tokenInvalid', 'tokenEnded'])
 })
 
 test('every field has its specified type and format, and a description', () => {
@@ -83,16 +91,6 @@ test('every field has its specified type and format, and a description', () => {
   const examples = Object.entries<{ examples: unknown[] }>(NewPlant.properties)
   const example = Object.fromEntries(examples.map(([name, property]) => [name, property.examples[0]]))
   expect(NewPlantSchema.safeParse(example)).toMatchObject({ success: true })
-})
-
-test('each response of a failure has an example with a number of its own status', () => {
-  const operations = Object.values(createOpenApiDocument().paths).flatMap((path) => Object.values(path))
-  for (const [status, { content }] of operations.flatMap(({ responses }) => Object.entries(responses))) {
-    const examples = Object.values(content?.['application/json'].examples ?? {})
-    expect(examples.length > 0, status).toBe(Number(status) >= 400)
-    for (const { value } of examples)
-      expect(ErrorSchema.parse(value).error, status).toSatisfy((code) => Math.floor(code / 100) === Number(status))
-  }
 })
 
 test('the pattern of texts rejects none that the service accepts, with any flags, also in the largest body', () => {
@@ -124,9 +122,14 @@ test('operations added to the contract are described completely, in a valid docu
     .object({ old, list })
     .refine(() => true)
     .meta({ description: 'One of both is needed.' })
+  // Only operations that name such an error respond with it.
+  const ended = {
+    metadata: { scope: 'read', errors: ['tokenEnded'] },
+    responses: { 200: PlantSchema, 401: ErrorSchema },
+  }
   const operations = {
-    getBed: { ...one, deprecated: true, description: 'Returns a bed.', query },
-    removeBed: { ...one, method: 'DELETE', responses: { 204: c.noBody() } },
+    getBed: { ...one, deprecated: true, description: 'Returns a bed.', query, ...ended },
+    removeBed: { ...one, method: 'DELETE', responses: { 204: c.noBody(), 401: ErrorSchema } },
     addBed: { ...added, method: 'POST', body: bed, metadata: { scope: 'write', idempotent: false } },
   }
   const { paths, components } = served({ operations })
@@ -140,14 +143,19 @@ test('operations added to the contract are described completely, in a valid docu
     deprecated: true,
     description: 'Returns a bed.\n\nOne of both is needed.',
     parameters: [
-      { in: 'path', name: 'bed', required: true, schema: int64 },
+      { in: 'path', name: 'bed', required: true, schema: int64, description: expect.stringMatching(/int64/) },
       { in: 'query', name: 'old', ...annotations, schema: { enum: ['a'], ...annotations } },
       { in: 'query', name: 'list', schema: { type: 'array', items: { type: 'string' } } },
     ],
-    responses: { 200: content(refer('Plant').schema), 404: { description: expect.stringContaining('40400') } },
+    responses: {
+      200: content(refer('Plant').schema),
+      401: { description: expect.stringContaining('40103') },
+      404: { description: expect.stringMatching(/^40400: .*$/) },
+    },
   })
   // Only the path of a repeated DELETE can be invalid, which the first one was too.
-  const removed = { 204: expect.not.objectContaining({ content: expect.anything() }), 404: {} }
+  const others = { description: expect.stringMatching(/^40101: .*\n\n40102: .*$/) }
+  const removed = { 204: expect.not.objectContaining({ content: expect.anything() }), 404: {}, 401: others }
   expect(paths['/beds/{bed}'].delete).toMatchObject({ 'x-idempotent': true, responses: removed })
   expect(paths['/beds'].post).toMatchObject({ 'x-idempotent': false, description: expect.stringContaining('check') })
   const names = { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 3 }

@@ -243,6 +243,7 @@ describe('rejected', () => {
     ['response 200: must be an array', { query, metadata: paged }],
     ['query: has no optional limit and cursor', { responses: { 200: z.array(Empty) }, metadata: paged }],
     ['metadata: is missing', { metadata: undefined }],
+    ['metadata.errors: has idTaken; add the response 400', { metadata: { scope: 'read', errors: ['idTaken'] } }],
     ['is missing, and a POST is not idempotent by itself', { method: 'POST' }],
     ['since a DELETE whose response was lost gets the 404', { ...response(404, ErrorSchema), method: 'DELETE' }],
     ['since a PUT whose response was lost gets the 412', { ...response(412, ErrorSchema), method: 'PUT' }],
