@@ -48,6 +48,14 @@ export function limitTime<Result>(running: Promise<Result>, time: number, makeEr
   })
 }
 
+/** What the writes to one database pass. */
+export interface WriteGate {
+  /** Runs a write. */
+  run<Result>(write: () => Promise<Result>): Promise<Result>
+  /** Whether the last write failed because of the database: only a real write shows when that is over. */
+  hasFailed(): boolean
+}
+
 /** A write without an outcome. */
 interface Pending {
   isLate: boolean
@@ -57,64 +65,49 @@ interface Pending {
 /**
  * Creates what the writes to one database pass, which wait for each other: on SQLite for its only writer, on PostgreSQL for the
  * lock on the order of plants. Where one takes too long, it and those behind it fail together, and new ones immediately,
- * until its outcome arrives. Otherwise each batch of plants would wait as long as the one before it, one after the other.
+ * until their outcomes arrive. Otherwise each batch of plants would wait as long as the one before it, one after the other.
  *
  * @param patience how long a write may take, in milliseconds
  * @param lateError creates what a late write fails with: whether it will be stored is not known
  */
-export function createWriteGate(patience: number, lateError: () => StorageError) {
+export function createWriteGate(patience: number, lateError: () => StorageError): WriteGate {
   const pending = new Set<Pending>()
   let hasFailed = false
 
-  function giveUp(late: Pending): void {
-    if (!pending.has(late)) return
-    late.isLate = true
-    hasFailed = true
-    let isBehind = false
-    // In the order in which they began. Those before it may wait longer, such as the opening after a restart.
-    for (const each of pending) {
-      isBehind ||= each === late
-      if (isBehind) each.reject(lateError())
+  /** Fails a write, and those that began after it. Those before it may wait longer, such as the opening after a restart. */
+  function giveUp(late: Pending): StorageError {
+    const all = [...pending]
+    for (const each of pending.has(late) ? all.slice(all.indexOf(late)) : []) {
+      hasFailed = true
+      each.isLate = true
+      each.reject(lateError())
+    }
+    return lateError()
+  }
+
+  async function settle<Result>(write: () => Promise<Result>): Promise<Result> {
+    try {
+      const result = await write()
+      hasFailed = false
+      return result
+    } catch (error) {
+      // A lock says nothing about what comes after it, nor does a mistake in SQL.
+      if (error instanceof StorageError && error.fault !== 'locked') hasFailed = true
+      throw error
     }
   }
 
   return {
-    /** Runs a write. */
-    run<Result>(write: () => Promise<Result>): Promise<Result> {
-      return new Promise((resolve, reject) => {
-        if (isLate()) throw lateError()
-        const started: Pending = { isLate: false, reject }
+    run: (write) =>
+      new Promise((resolve, reject) => {
+        if ([...pending].some(({ isLate }) => isLate)) throw lateError()
+        const started = { isLate: false, reject }
         pending.add(started)
-        // If this process was busy, not the database, the outcome has arrived and is read first.
-        const timer = setTimeout(() => setImmediate(giveUp, started), patience)
-        const end = () => {
-          clearTimeout(timer)
-          pending.delete(started)
-        }
-        write().then(
-          (result) => {
-            end()
-            hasFailed = false
-            resolve(result)
-          },
-          (error) => {
-            end()
-            // A lock says nothing about what comes after it, nor does a mistake in SQL.
-            if (error instanceof StorageError && error.fault !== 'locked') hasFailed = true
-            reject(error)
-          },
-        )
-      })
-    },
+        const outcome = settle(write).finally(() => pending.delete(started))
+        limitTime(outcome, patience, () => giveUp(started)).then(resolve, reject)
+      }),
 
-    isLate,
-
-    /** Whether the last write failed because of the database: only a real write shows when that is over. */
     hasFailed: () => hasFailed,
-  }
-
-  function isLate(): boolean {
-    return [...pending].some((each) => each.isLate)
   }
 }
 

@@ -40,7 +40,12 @@ const SECRET_BYTES = 32
 /** Prisma's code of a unique key that is taken. */
 const TAKEN = 'P2002'
 
-type StoredToken = Awaited<ReturnType<Prisma['token']['findMany']>>[number]
+/** A row of the table. */
+interface StoredToken extends Omit<TokenRow, 'scopes'> {
+  readonly hash: string
+  /** Separated by spaces. */
+  readonly scopes: string
+}
 /** A token as `selectTokens` reads it: its times in milliseconds since 1970, which PostgreSQL sends as text. */
 type FoundToken = Omit<StoredToken, Times> & Record<Times, number | string | null>
 type Times = 'createdAt' | 'expiresAt' | 'revokedAt'

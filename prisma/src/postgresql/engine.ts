@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { ArgType, SqlQuery } from '@prisma/driver-adapter-utils'
 import type { Adapter, Connection, Engine, OpenedDatabase, OpenOptions, Session, Transaction } from '../engine.ts'
 import { isRead, StorageError, select, toQuery } from '../engine.ts'
-import { createWriteGate, limitTime, REQUEST_PATIENCE, type RetryOptions, retry, STARTUP_PAUSE } from '../patience.ts'
+import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE, type WriteGate } from '../patience.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { isLocked, lateError, mayHaveHappened } from './errors.ts'
 import {
@@ -79,11 +79,10 @@ async function open(
   const giveUp = () => lateError(database)
   const gate = createWriteGate(timeout, giveUp)
   return {
-    adapter: createAdapter(pool, {
-      retry: (run, options) => retry(run, { patience, ...options }),
+    adapter: createAdapter(pool, schemaName, {
+      patience,
       read: (reading) => limitTime(reading, timeout, giveUp),
       write: gate.run,
-      schemaName,
     }),
     probe: () => prove(gate.hasFailed()).catch((error) => Promise.reject(asStorageError(error, database))),
     close,
@@ -133,12 +132,12 @@ function asStorageError(error: unknown, database: string): StorageError {
   })
 }
 
-/** What the adapter passes its statements through. */
+/** What the statements of an adapter pass. */
 interface Passage {
-  retry<Result>(run: () => Promise<Result>, options?: Pick<RetryOptions, 'mayRepeat'>): Promise<Result>
+  /** How long to retry, in milliseconds. */
+  readonly patience: number
   read<Result>(reading: Promise<Result>): Promise<Result>
-  write<Result>(writing: () => Promise<Result>): Promise<Result>
-  readonly schemaName: string
+  readonly write: WriteGate['run']
 }
 
 /** So many statements are kept with their condition. */
@@ -152,7 +151,7 @@ const INSERTS_MISSING = /\bON CONFLICT\b.*\bDO NOTHING\s*$/s
  * Creates what Prisma Client runs on. A statement that has its condition is sent as it is. Any other read gets the condition
  * that it runs on the primary, and any other write is a transaction, whose commit fails where it would not be durable.
  */
-function createAdapter(pool: Pool, { retry, read, write, schemaName }: Passage): Adapter {
+function createAdapter(pool: Pool, schemaName: string, { patience, read, write }: Passage): Adapter {
   const { connection } = pool
   const onPrimary = new Map<string, string>()
 
@@ -164,16 +163,10 @@ function createAdapter(pool: Pool, { retry, read, write, schemaName }: Passage):
     return { sql: text, args: args.map(withOffset), argTypes: argTypes.map(asText) }
   }
 
-  /** Runs a statement, again unless it may have happened, and happened twice then. */
-  function writeAlone<Result>(query: SqlQuery, run: (connection: Connection) => Promise<Result>): Promise<Result> {
-    const mayRepeat = (error: unknown) => INSERTS_MISSING.test(query.sql) || !mayHaveHappened(error)
-    return retry(() => run(connection), { mayRepeat })
-  }
-
-  /** Runs a statement in a transaction, again unless its commit was sent. */
-  function writeDurably<Result>(run: (connection: Connection) => Promise<Result>): Promise<Result> {
+  /** Runs a statement, again unless it may have happened, and happened twice then, or unless its commit was sent. */
+  function writeDurably<Result>({ sql }: SqlQuery, run: (connection: Connection) => Promise<Result>): Promise<Result> {
     let isCommitting = false
-    const attempt = async () => {
+    const inTransaction = async () => {
       const { connection, commit, close } = await pool.begin()
       try {
         const result = await run(connection)
@@ -184,11 +177,11 @@ function createAdapter(pool: Pool, { retry, read, write, schemaName }: Passage):
         await close()
       }
     }
-    return retry(attempt, { mayRepeat: () => !isCommitting })
-  }
-
-  function writeStatement<Result>(query: SqlQuery, run: (connection: Connection) => Promise<Result>): Promise<Result> {
-    return write(() => (query.sql.includes(DURABLY) ? writeAlone(query, run) : writeDurably(run)))
+    if (!sql.includes(DURABLY)) {
+      return write(() => retry(inTransaction, { patience, mayRepeat: () => !isCommitting }))
+    }
+    const mayRepeat = (error: unknown) => INSERTS_MISSING.test(sql) || !mayHaveHappened(error)
+    return write(() => retry(() => run(connection), { patience, mayRepeat }))
   }
 
   return {
@@ -196,9 +189,9 @@ function createAdapter(pool: Pool, { retry, read, write, schemaName }: Passage):
     adapterName: connection.adapterName,
     queryRaw: (query) =>
       isRead(query)
-        ? read(retry(() => connection.queryRaw(toRead(query))))
-        : writeStatement(query, ({ queryRaw }) => queryRaw(query)),
-    executeRaw: (query) => writeStatement(query, ({ executeRaw }) => executeRaw(query)),
+        ? read(retry(() => connection.queryRaw(toRead(query)), { patience }))
+        : writeDurably(query, ({ queryRaw }) => queryRaw(query)),
+    executeRaw: (query) => writeDurably(query, ({ executeRaw }) => executeRaw(query)),
     schemaName,
   }
 }

@@ -30,8 +30,18 @@ const MAX_NAMES = 100
 /** How long no more connections are opened than a server has accepted, in milliseconds. */
 const FULL_TIME = 1_000
 
-/** The connections to a database. */
-export type Pool = Awaited<ReturnType<typeof openPool>>
+/** The connections to a database. Errors are translated. */
+export interface Pool {
+  /** The driver's own pool, and Prisma's adapter of it, for Prisma's schema engine. */
+  readonly pool: pg.Pool
+  readonly adapter: SqlDriverAdapter
+  /** All of them, as one. */
+  readonly connection: Connection
+  /** Begins a transaction, on one of them. */
+  begin(): Promise<Transaction>
+  /** Closes the connections, and after half a second those that still wait for a response. */
+  close(): Promise<void>
+}
 
 /**
  * Opens the connections that requests share. Each statement is a transaction of its own on any of them, at the isolation
@@ -51,8 +61,8 @@ export function openSharedPool(address: Address, timeout: number): Promise<Pool>
   })
 }
 
-/** Opens a pool of connections. Its errors are translated. */
-export async function openPool(address: Address, settings: pg.PoolConfig) {
+/** Opens a pool of connections. */
+export async function openPool(address: Address, settings: pg.PoolConfig): Promise<Pool> {
   const database = describeDatabase(address)
   const sockets = new Set<Socket>()
   const pool = new pg.Pool({
@@ -91,15 +101,11 @@ export async function openPool(address: Address, settings: pg.PoolConfig) {
     if (error && isSilent(error)) disconnect()
   })
   return {
-    /** The driver's own pool, and Prisma's adapter of it, for Prisma's schema engine. */
     pool,
     adapter,
-
-    /** All of them, as one. */
     connection: translating(adapter, fail),
 
-    /** Begins a transaction, on one of them. */
-    async begin(): Promise<Transaction> {
+    async begin() {
       const started = await adapter.startTransaction().catch((error) => fail(error))
       const connection = translating(started, fail)
       let isOpen = true
@@ -125,11 +131,7 @@ export async function openPool(address: Address, settings: pg.PoolConfig) {
       }
     },
 
-    /** Breaks all connections, without asking the server. */
-    disconnect,
-
-    /** Closes the connections, and after half a second those that still wait for a response. */
-    async close(): Promise<void> {
+    async close() {
       setTimeout(disconnect, CLOSE_TIMEOUT).unref()
       await pool.end()
       // A server that never confirms the end of a connection must not keep the process running.
