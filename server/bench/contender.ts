@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -16,6 +17,8 @@ export interface Contender {
   tokens?: readonly string[]
   /** Resident memory, in bytes. */
   memory(): number
+  /** What is in use of it after a garbage collection, in bytes, if the server loads `load/report-memory.ts`. */
+  memoryInUse(): Promise<number>
   /** The CPU time so far, user and system, in seconds. */
   cpuTime(): number
   stop(): Promise<void>
@@ -43,13 +46,14 @@ export function pinned(core: 0 | 1, command: string, args: readonly string[]): [
   return canPin ? [PIN, ['-c', String(core), command, ...args]] : [command, [...args]]
 }
 
-/** Starts a server as users do and waits until it is ready. */
+/** Starts a server as users do and waits until it is ready. The script is that of another release, if any. */
 export async function startContender(
-  name: ContenderName,
+  name: ContenderName | 'last-release',
   token: string,
   environment: Record<string, string>,
+  script = name === 'last-release' ? '' : SCRIPTS[name],
 ): Promise<Contender> {
-  const args = [SCRIPTS[name], ...(name === 'plant-store' ? ['serve'] : [])]
+  const args = [script, ...(script.endsWith('main.js') ? ['serve'] : [])]
   const [command, rest] = pinned(0, process.execPath, args)
   const child = spawn(command, rest, {
     env: { PATH: process.env['PATH'], PORT: '0', ...environment },
@@ -72,6 +76,15 @@ export async function startContender(
     adminUrl: /"adminUrl":"([^"]+)"/.exec(output)?.[1],
     token,
     memory: () => readMemory(pid),
+    async memoryInUse() {
+      output = ''
+      child.kill('SIGUSR2')
+      for (;;) {
+        const [, bytes] = /memory in use: (\d+) bytes/.exec(output) ?? []
+        if (bytes !== undefined) return Number(bytes)
+        await once(child.stdout, 'data')
+      }
+    },
     cpuTime: () => cpuTime(pid),
     stop() {
       child.kill('SIGTERM')

@@ -1,12 +1,14 @@
-/** `npm run bench -- [SCENARIO ...]`: measures the server against others, as ratios in one run. See README.md. */
+/** `npm run bench -- [--against FOLDER] [SCENARIO ...]`: measures the server against others, as ratios in one run. See README.md. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { drawChart } from './chart.ts'
 import { stopPostgresql } from './database.ts'
+import { againstRelease } from './last-release.ts'
 import { loadGenerator } from './load/load.ts'
-import { FULL, type Row } from './rounds.ts'
-import { scenarios } from './scenarios.ts'
+import { FULL, type Row, type Scenario } from './rounds.ts'
+import { scenarios as ofOthers } from './scenarios.ts'
 
 /** What the chart of the README shows, if all of it was measured. */
 const CHARTED = { list: 'GET /plants, 100 plants, 64 connections', create: 'POST /plants, durable, 64 connections' }
@@ -23,7 +25,8 @@ function show({ what, name, value, unit, goal, passed, detail }: Row): string {
   return `${what.padEnd(52)} ${name.padEnd(14)} ${value.padStart(8)} ${unit.padEnd(10)}${verdict}  ${detail}`
 }
 
-const wanted = process.argv.slice(2)
+const { values, positionals: wanted } = parseArgs({ allowPositionals: true, options: { against: { type: 'string' } } })
+const scenarios: Record<string, Scenario> = values.against === undefined ? ofOthers : againstRelease(values.against)
 const unknown = wanted.filter((name) => !(name in scenarios))
 if (unknown.length > 0) {
   console.error(`Unknown scenario: ${unknown.join(', ')}. Known: ${Object.keys(scenarios).join(', ')}`)
@@ -43,7 +46,7 @@ for (const [name, scenario] of Object.entries(scenarios)) {
   for (const row of measured) console.log(show(row))
   rows.push(...measured)
   const title = CHARTED[name as keyof typeof CHARTED]
-  if (title) charted.push({ title, rows: measured })
+  if (title && values.against === undefined) charted.push({ title, rows: measured })
 }
 await stopPostgresql()
 

@@ -74,6 +74,8 @@ export interface Measure {
   p99: number
   /** The CPU time of a request in the server, user and system, in microseconds. */
   cpu: number
+  /** The same in the round where it was least, which other work of the machine changes least. */
+  leastCpu: number
   /** The CPU time of a request in the database, in microseconds. */
   databaseCpu: number
   /** The share of its core that the server used: less than 0.95 means that something else was slower. */
@@ -86,7 +88,7 @@ export interface Measure {
   memory: number
 }
 
-type Round = Omit<Measure, 'name'>
+type Round = Omit<Measure, 'name' | 'leastCpu'>
 
 /** How long a round lasts for a contender, in seconds. */
 const ROUND_SECONDS = 4
@@ -115,7 +117,9 @@ export async function playRounds(
   return [...results].map(([name, rounds]) => {
     const keys = Object.keys(rounds[0] ?? {}) as (keyof Round)[]
     const medians = Object.fromEntries(keys.map((key) => [key, median(rounds.map((round) => round[key]))]))
-    return { ...(medians as unknown as Round), name, memory: Math.max(...rounds.map(({ memory }) => memory)) }
+    const leastCpu = Math.min(...rounds.map(({ cpu }) => cpu))
+    const memory = Math.max(...rounds.map((round) => round.memory))
+    return { ...(medians as unknown as Round), name, leastCpu, memory }
   })
 }
 

@@ -1,16 +1,19 @@
 /** Runs each kind of scenario of the benchmark briefly, to see that it works: its figures mean nothing. */
+import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import { isInstalled } from '../../test/helpers/production/guide.ts'
 // The benchmark runs what is built.
 import '../../test/helpers/server/built.ts'
 import { stopPostgresql } from '../bench/database.ts'
+import { againstRelease } from '../bench/last-release.ts'
 import { BRIEF } from '../bench/rounds.ts'
 import { scenarios } from '../bench/scenarios.ts'
 
 /** Those that differ from one of these only in its figures are not run. */
-const kinds = Object.entries(scenarios).filter(
-  ([name]) => !/-2000|alternating|latency|-100|fast-disk|postgresql-(?!create|list-million)/.test(name),
-)
+const kinds = Object.entries({
+  ...scenarios,
+  'memory of two releases': againstRelease(fileURLToPath(new URL('../../', import.meta.url))).memory,
+}).filter(([name]) => !/-2000|alternating|latency|-100|fast-disk|postgresql-(?!create|list-million)/.test(name))
 const missing = ['sqlite3', 'psql', 'cc'].filter((program) => !isInstalled(program))
 if (missing.length > 0) console.log(`The benchmark is not run: there is no ${missing.join(', ')}.`)
 afterAll(stopPostgresql)
