@@ -3,9 +3,9 @@
  *
  * Usage: npm run deploy -- FOLDER
  */
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { fail, run } from './run.mjs'
+import { newFolder, run } from './run.mjs'
 
 /** Large files that nothing reads in production, and those of pnpm, with paths of this machine: as paths in the folder. */
 const unused = [
@@ -20,13 +20,9 @@ const unused = [
   /(?:^|\/)\.|^pnpm-/,
 ]
 
-const [argument] = process.argv.slice(2)
-if (argument === undefined) fail('Usage: npm run deploy -- FOLDER')
-// npm runs scripts at the root of the repository and says here where it was called.
-const folder = path.resolve(process.env['INIT_CWD'] ?? '.', argument)
-if (existsSync(folder) && readdirSync(folder).length > 0) fail(`${folder} is not empty. Name a new folder.`)
 // Another user than the one who installs runs it.
 process.umask(0o022)
+const folder = newFolder('deploy')
 install()
 for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
   const file = path.join(entry.parentPath, entry.name)

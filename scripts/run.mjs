@@ -1,5 +1,7 @@
 // What the scripts have in common. It runs on Node.js 18, like the set-up.
 import { spawnSync } from 'node:child_process'
+import { mkdirSync, readdirSync } from 'node:fs'
+import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The root of the repository, with a slash. */
@@ -22,6 +24,16 @@ export function run(program, parameters, stdio = 'pipe') {
   return fail(
     [stdout, stderr, error?.message, `${[program, ...parameters].join(' ')} failed.`].filter(Boolean).join('\n'),
   )
+}
+
+/** Makes the folder that a script takes, unless it is empty already. Ends this process if it has files. */
+export function newFolder(script) {
+  const [argument] = process.argv.slice(2)
+  if (argument === undefined) return fail(`Usage: npm run ${script} -- FOLDER`)
+  // npm runs scripts at the root of the repository and says here where it was called.
+  const folder = path.resolve(process.env['INIT_CWD'] ?? '.', argument)
+  mkdirSync(folder, { recursive: true })
+  return readdirSync(folder).length === 0 ? folder : fail(`${folder} is not empty. Name a new folder.`)
 }
 
 /** Ends this process with a message. */

@@ -15,11 +15,16 @@ import { type Registry, startRegistry } from './registry/start-registry.ts'
 const execute = promisify(execFile)
 const root = fileURLToPath(new URL('../', import.meta.url))
 const names = ['contract', 'prisma', 'server', 'client']
+const versions = names.map((name) => String(JSON.parse(readFileSync(`${root}${name}/package.json`, 'utf8')).version))
+/** The packages in their versions, such as client@1.0.0. */
+const [contract, prisma, server, client] = names.map((name, index) => `${name}@${versions[index]}`)
+const USER = ['-c', 'user.name=Alice', '-c', 'user.email=alice@example.com']
 
 const folder = temporaryFolder()
 const clone = path.join(folder, 'plant-store')
 const origin = path.join(folder, 'origin.git')
 const packages = path.join(folder, 'packages')
+const other = path.join(folder, 'another clone')
 /** What the steps find in PATH and HOME. */
 const [bin, home] = [temporaryFolder(), temporaryFolder()]
 let registry: Registry
@@ -43,10 +48,10 @@ const workflow = parse(readFileSync(`${root}.github/workflows/release.yml`, 'utf
 const jobs: Record<string, Job> = workflow.jobs
 
 /**
- * Runs the named step of a job as GitHub does, without the proof of origin, which only GitHub can give. What it calls `gh` says
- * whether CI has succeeded, and tags.
+ * Runs the named steps of a job as GitHub does, without the proof of origin, which only GitHub can give. What they call `gh` says
+ * whether CI has succeeded, and tags. Of the operations only lists are compared with the last release.
  *
- * @returns what it printed, also if it failed
+ * @returns what they printed, also if one failed
  */
 async function runJob(job: string, settings: Record<string, string> = {}, cwd = clone): Promise<string> {
   await git('fetch', '--quiet', '--tags')
@@ -55,24 +60,40 @@ async function runJob(job: string, settings: Record<string, string> = {}, cwd = 
     PATH: `${bin}:${process.env['PATH']}`,
     RUNNER_TEMP: temporaryFolder(),
     GITHUB_OUTPUT: `${folder}/output`,
+    GITHUB_STEP_SUMMARY: `${folder}/summary`,
     GITHUB_REF: 'refs/heads/main',
     GITHUB_SHA: await git('rev-parse', 'HEAD'),
     GITHUB_SERVER_URL: 'https://example.com',
     GITHUB_REPOSITORY: 'alice/plants',
   }
-  const script = jobs[job]?.steps.find(({ name }) => name)?.run?.replace('--provenance ', '') ?? ''
-  const parameters = ['--noprofile', '--norc', '-eo', 'pipefail', '-c', script]
-  const output = run('bash', parameters, cwd, { ...context, ...settings })
-  return output.catch(({ stdout, stderr }) => `Failed: ${stdout}${stderr}`)
+  let output = ''
+  for (const { run: script = '' } of jobs[job]?.steps.filter(({ name }) => name) ?? []) {
+    const written = existsSync(context.GITHUB_OUTPUT) ? await readFile(context.GITHUB_OUTPUT, 'utf8') : ''
+    const [SHA512 = ''] = /(?<=sha512=).*\n$/.exec(written) ?? []
+    const command = script.replace('--provenance ', '').replace('--against', 'list --against')
+    const parameters = ['--noprofile', '--norc', '-eo', 'pipefail', '-c', command]
+    try {
+      output += await run('bash', parameters, cwd, { ...context, SHA512: SHA512.trim(), ...settings })
+    } catch (error) {
+      const { stdout, stderr } = error as { stdout: string; stderr: string }
+      return `Failed: ${output}${stdout}${stderr}`
+    }
+  }
+  return output
 }
 
 const sha512Of = async (parent: string) => (await run('sh', ['-c', `cat ${parent}/*.tgz | sha512sum`], root)).trim()
 
-/** Publishes the packages of a folder, as they were packed. Returns what npm has published, or the output of a failure. */
-async function publish(from = packages, packed = from): Promise<string | string[]> {
+/** Runs a job with the packages of a folder, as they were packed. */
+async function runWith(job: string, from: string, packed = from): Promise<string> {
   const RUNNER_TEMP = temporaryFolder()
   await cp(from, `${RUNNER_TEMP}/packages`, { recursive: true })
-  const output = await runJob('publish', { RUNNER_TEMP, SHA512: await sha512Of(packed) })
+  return await runJob(job, { RUNNER_TEMP, SHA512: await sha512Of(packed) })
+}
+
+/** Publishes the packages of a folder. Returns what npm has published, or the output of a failure. */
+async function publish(from = packages, packed = from): Promise<string | string[]> {
+  const output = await runWith('publish', from, packed)
   if (output.startsWith('Failed')) return output
   return [...output.matchAll(/^\+ @plant-store\/(.*)$/gm)].map(([, version = '']) => version)
 }
@@ -93,6 +114,9 @@ beforeAll(async () => {
   registry = await startRegistry(path.join(folder, 'registry'))
   await execute('git', ['clone', '--quiet', '--no-tags', root, clone])
   await git('checkout', '--quiet', '-B', 'main')
+  // What waits here waits for the next release, which this one is not.
+  await git('rm', '--quiet', '--ignore-unmatch', '.changeset/*.md')
+  await git(...USER, 'commit', '--quiet', '--no-verify', '--allow-empty', '--message', 'chore: release')
   await git('clone', '--quiet', '--bare', clone, origin)
   await git('remote', 'set-url', 'origin', origin)
   await writeFile(path.join(home, '.npmrc'), registry.settings)
@@ -108,7 +132,7 @@ describe('a release', () => {
     for (const job of Object.values(others)) expect(JSON.stringify(job.permissions ?? {})).not.toContain('write')
     expect(workflow.permissions).toEqual({ contents: 'read' })
     expect(publish?.permissions).toEqual({ contents: 'read', 'id-token': 'write' })
-    expect(publish).toMatchObject({ needs: ['test', 'pack'], environment: 'release' })
+    expect(publish).toMatchObject({ needs: ['test', 'speed', 'pack', 'check'], environment: 'release' })
     expect(tag).toMatchObject({ needs: 'publish', permissions: { contents: 'write' } })
     const scripts = [publish, tag].flatMap((job) => job?.steps.flatMap((step) => step.run ?? []) ?? []).join('\n')
     expect(scripts.replaceAll(/#.*/g, '')).not.toMatch(/\bnpm (?!view|publish)|\bnpx |\bnode |\.mjs/)
@@ -123,11 +147,33 @@ describe('a release', () => {
     expect(await runJob('test', settings)).toBe(output)
   })
 
+  test('has nothing to be compared with before the first one', async () => {
+    expect(await runJob('speed')).toContain('There is no earlier release to compare with.\n')
+  })
+
   test('is rejected while changesets wait, and if packing changes files', async () => {
     await writeFile(path.join(clone, '.changeset/tall-plants.md'), changeset('prisma', 'minor'))
     expect(await runJob('test', { SUCCEEDED: '1' })).toContain('since these wait: .changeset/tall-plants.md')
     expect(await runJob('pack')).toContain('Packing changes files. Run it, and commit: ?? .changeset/tall-plants.md')
     await git('clean', '--quiet', '--force')
+  })
+
+  test('packs without the code of what packing does not need, and lists what will be published', async () => {
+    expect(await readFile(`${clone}/node_modules/.modules.yaml`, 'utf8')).toMatch(/"pendingBuilds": \[[^\]]*"esbuild@/)
+    expect(JSON.stringify(jobs['pack'])).not.toMatch(/publint|attw|npm (test|install|ci)/)
+    const summary = await readFile(`${folder}/summary`, 'utf8')
+    for (const name of [contract, prisma, server, client]) {
+      expect(summary).toMatch(
+        new RegExp(`^\\| @plant-store/${name} \\| will be published \\| sha512-\\S{88} \\|$`, 'm'),
+      )
+    }
+  })
+
+  test('checks the packages that were packed, and no others', async () => {
+    expect(await runWith('check', packages)).not.toContain('Failed')
+    const broken = await changeClient('rm dist/cjs/index.d.ts')
+    expect(await runWith('check', broken)).toMatch(/^Failed: [\s\S]*cjs\/index\.d\.ts/)
+    expect(await runWith('check', broken, packages)).toBe('Failed: Not what was packed.\n')
   })
 
   test.each([
@@ -147,37 +193,44 @@ describe('a release', () => {
   })
 
   test('of a version that is the tag of another commit publishes nothing', async () => {
-    await git('push', '--quiet', 'origin', 'HEAD~1:refs/tags/@plant-store/client@1.0.0')
-    expect(await publish()).toContain('The tag @plant-store/client@1.0.0 is another commit')
-    await git('push', '--quiet', '--delete', 'origin', 'refs/tags/@plant-store/client@1.0.0')
-    await git('tag', '--delete', '@plant-store/client@1.0.0')
+    await git('push', '--quiet', 'origin', `HEAD~1:refs/tags/@plant-store/${client}`)
+    expect(await publish()).toContain(`The tag @plant-store/${client} is another commit`)
+    await git('push', '--quiet', '--delete', 'origin', `refs/tags/@plant-store/${client}`)
+    await git('tag', '--delete', `@plant-store/${client}`)
   })
 
   test('publishes every package and tags the commit, then what a failure has left out, and nothing twice', async () => {
     expect(await readFile(`${folder}/output`, 'utf8')).toContain(`sha512=${await sha512Of(packages)}\n`)
-    expect(await publish()).toEqual(names.map((name) => `${name}@1.0.0`))
+    expect(await publish()).toEqual([contract, prisma, server, client])
     const head = await git('rev-parse', 'HEAD')
-    const tags = [...names].sort().map((name) => `${head}\trefs/tags/@plant-store/${name}@1.0.0`)
+    const tags = [client, contract, prisma, server].map((name) => `${head}\trefs/tags/@plant-store/${name}`)
     for (let time = 0; time < 2; time++) {
       expect(await runJob('tag')).not.toContain('Failed')
       expect(await git('ls-remote', '--tags', 'origin')).toBe(tags.join('\n'))
     }
     await run('npm', ['unpublish', '--force', '@plant-store/client'], clone, { HOME: home })
-    expect(await publish()).toEqual(['client@1.0.0'])
+    expect(await publish()).toEqual([client])
     expect(await publish()).toEqual([])
   })
 
   test('packs the same bytes in another folder', async () => {
-    const other = path.join(folder, 'another clone')
     await execute('git', ['clone', '--quiet', clone, other])
     const RUNNER_TEMP = temporaryFolder()
-    await runJob('pack', { RUNNER_TEMP }, other)
+    expect(await runJob('pack', { RUNNER_TEMP }, other)).not.toContain('Failed')
     expect(await sha512Of(`${RUNNER_TEMP}/packages`)).toBe(await sha512Of(packages))
   })
 
-  test('of a published package that has changed needs a changeset', async () => {
-    const changed = await changeClient('echo >>README.md')
-    expect(await publish(changed)).toContain('client@1.0.0 is published, and has changed: it needs a changeset.')
+  test('of a published package that has changed is rejected before it is approved, and so is one that is slower', async () => {
+    const slow = `import { subscribe } from 'node:diagnostics_channel'
+      subscribe('http.server.request.start', () => {
+        for (const end = performance.now() + 0.05; performance.now() < end; );
+      })`
+    const main = `${other}/server/src/main.ts`
+    await writeFile(main, (await readFile(main, 'utf8')).replace('\n', `\n${slow}\n`))
+    await run('git', [...USER, 'commit', '--quiet', '--no-verify', '--all', '--message', 'test: be slow'], other)
+    const reason = `${server} is published, and has changed: it needs a changeset.`
+    expect(await runJob('pack', {}, other)).toContain(reason)
+    expect(await runJob('speed', {}, other)).toMatch(/^Failed: [\s\S]*GET, 100 plants: CPU time .* MISSED/)
   })
 
   test('gives a package and what depends on it versions of their own, each with its changelog', async () => {
@@ -188,15 +241,22 @@ describe('a release', () => {
     await run('npm', ['run', 'changeset', '--', 'version'], clone)
     const read = (file: string) => readFile(path.join(clone, file), 'utf8')
     const manifests = await Promise.all(names.map((name) => read(`${name}/package.json`)))
-    expect(manifests.map((text) => JSON.parse(text).version)).toEqual(['1.1.0', '1.1.0', '1.0.1', '2.0.0'])
+    const next = [1, 1, 2, 0].map((part, index) => raise(versions[index] ?? '', part))
+    expect(manifests.map((text) => JSON.parse(text).version)).toEqual(next)
     const released = JSON.parse(await read('contract/released.json'))
-    expect(released).toMatchObject({ info: { version: '1.1.0' }, paths: { '/plants': {} } })
-    expect(await read('client/CHANGELOG.md')).toMatch(
-      /^# @plant-store\/client\n\n## 2\.0\.0\n\n### Major Changes\n\n- .*Plants can be tall\.\n\n## 1\.0\.0\n/,
-    )
-    expect(await git('grep', '--fixed-strings', "const VERSION = '2.0.0'", '--', 'client/src')).not.toBe('')
+    expect(released).toMatchObject({ info: { version: next[0] }, paths: { '/plants': {} } })
+    const [section = '', before = ''] = (await read('client/CHANGELOG.md')).split(/^(?=## )/m).slice(1)
+    expect(section).toMatch(new RegExp(`^## ${next[3]}\n\n### Major Changes\n\n- .*Plants can be tall\\.\n`))
+    expect(before).toMatch(`## ${versions[3]}\n`)
+    expect(await git('grep', '--fixed-strings', `const VERSION = '${next[3]}'`, '--', 'client/src')).not.toBe('')
   })
 })
+
+/** Returns the version after another one: the next major (0), minor (1) or patch (2). */
+function raise(version: string, part: number): string {
+  const numbers = version.split('.').map((text, index) => (index > part ? 0 : Number(text) + Number(index === part)))
+  return numbers.join('.')
+}
 
 // The job that publishes compares all other fields, and apps install and run the files.
 test.each(names)('the packed %s has what a public package needs, and nothing of the workspace', async (name) => {
