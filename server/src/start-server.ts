@@ -5,7 +5,6 @@ import { LRUCache } from 'lru-cache'
 import pino, { type Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
 import { createTokenStore, findOwnToken, type TokenStore } from './accounts/tokens.ts'
-import { limitConnections } from './http/connections.ts'
 import { createHttpServer, type HttpServer } from './http/http-server.ts'
 import { checkPort, type OpenPort, openPublicPort, startAdminPort } from './http/ports.ts'
 import { createRequestsInFlight } from './http/requests-in-flight.ts'
@@ -100,8 +99,8 @@ export async function startServer(
     // The pages of this server then need no write, which fails while the disk does not respond.
     await Promise.race([cursors.prepare(), sleep(SECRET_PATIENCE, undefined, { ref: false })])
     const { createApp } = await loadingApp
-    const limited = { ...settings, maxConnections: limitConnections(settings.maxConnections, logger) }
-    http = createHttpServer(createApp({ plants, findToken, requestsInFlight }, settings, logger), limited)
+    const app = createApp({ plants, findToken, requestsInFlight }, settings, logger)
+    http = createHttpServer(app, settings, logger)
     if (admin) {
       // The metrics are loaded only if there is an admin port to read them from.
       const { createMetrics } = await import('./telemetry/metrics.ts')
@@ -113,7 +112,7 @@ export async function startServer(
         requestsInFlight: requestsInFlight.count,
       })
     }
-    open = await openPublicPort(http.server, http.connections, publicPort)
+    open = await openPublicPort(http, publicPort)
     notReady = undefined
     const isEmpty = async () => (await opened.plants.isEmpty()) && (await opened.tokens.isEmpty())
     return { url: open.url, adminUrl: admin?.url, tokens, isEmpty, close }

@@ -11,8 +11,12 @@ import { addressKey, createFairShare } from './fair-share.ts'
 export interface Connections {
   /** Returns how many are open. */
   count(): number
-  /** Closes a response, which emits `close`, once its connection has closed. */
-  closeWithConnection(response: ServerResponse): void
+  /**
+   * Notes a request and its response, which emits `close` once its connection has closed.
+   *
+   * @returns whether to handle it: what follows the last request of a connection is discarded
+   */
+  admit(request: IncomingMessage, response: ServerResponse): boolean
   /** Closes all of them, without waiting for anything. */
   destroyAll(): void
 }
@@ -83,14 +87,22 @@ export function trackConnections(server: Server, maxConnections: number): Connec
 
   return {
     count: () => open.size,
-    closeWithConnection(response): void {
+    admit(request, response) {
+      const { socket } = request
+      if (ended.has(socket)) {
+        discardRest(socket)
+        return false
+      }
       // Node.js closes the response that has the connection, and after CONNECT no other.
-      const waiting = response.socket ? undefined : open.get(response.req.socket)
-      if (!waiting) return
-      waiting.add(response)
-      response.once('close', () => waiting.delete(response))
+      const waiting = response.socket ? undefined : open.get(socket)
+      if (waiting) {
+        waiting.add(response)
+        response.once('close', () => waiting.delete(response))
+      }
+      if (request.headers.upgrade !== undefined) endAfterUpgrade(request, response)
+      return true
     },
-    destroyAll(): void {
+    destroyAll() {
       for (const socket of open.keys()) socket.destroy()
     },
   }
@@ -146,11 +158,6 @@ export function endAfter(response: ServerResponse): void {
   ended.add(response.req.socket)
 }
 
-/** Whether a request follows the last one of its connection. */
-export function isAfterEnd({ socket }: IncomingMessage): boolean {
-  return ended.has(socket)
-}
-
 /** Discards what a connection still gets, without parsing it. Its end may fail the parser, which needs no response. */
 export function discardRest(socket: Duplex): void {
   discarded.add(socket)
@@ -159,11 +166,10 @@ export function discardRest(socket: Duplex): void {
 }
 
 /**
- * Makes a request the last one of its connection if it asks for another protocol, which it does not get. Node.js loses what
+ * Makes a request that asks for another protocol, which it does not get, the last one of its connection. Node.js loses what
  * follows it in the same packet, and would read what comes next from its middle.
  */
-export function endAfterUpgrade(request: IncomingMessage, response: ServerResponse): void {
-  if (request.headers.upgrade === undefined) return
+function endAfterUpgrade(request: IncomingMessage, response: ServerResponse): void {
   endAfter(response)
   closeLingering(request)
   const push = request.push.bind(request)

@@ -91,9 +91,7 @@ export function clientAddress({ ip = '', socket }: Request): string | undefined 
 export function addressKey(address = 'unknown'): string {
   const bare = address.replace(/^::ffff:(?=\d+\.)|%.*$/g, '')
   if (!bare.includes(':')) return bare
-  const [head = '', tail] = bare.split('::')
-  const groups = head.split(':').filter(Boolean)
-  const last = tail?.split(':').filter(Boolean) ?? []
-  const zeros = Array.from({ length: Math.max(0, 8 - groups.length - last.length) }, () => '0')
-  return `${[...groups, ...zeros, ...last].slice(0, 4).join(':')}::/64`
+  const groups = bare.split(':').filter(Boolean)
+  const whole = bare.replace('::', `:${'0:'.repeat(8 - groups.length)}`)
+  return `${whole.split(':').filter(Boolean).slice(0, 4).join(':')}::/64`
 }

@@ -1,15 +1,9 @@
 import { createServer, IncomingMessage, type Server, type ServerOptions, ServerResponse } from 'node:http'
 import type { Express, Request, Response } from 'express'
+import type { Logger } from 'pino'
 import { respondToHalfClosed } from '../node-internals.ts'
 import type { Settings } from '../settings.ts'
-import {
-  type Connections,
-  discardRest,
-  endAfter,
-  endAfterUpgrade,
-  isAfterEnd,
-  trackConnections,
-} from './connections.ts'
+import { type Connections, endAfter, limitConnections, trackConnections } from './connections.ts'
 import { rejectTarget, rejectUnparsed } from './malformed-requests.ts'
 
 /** The HTTP server of the public port. */
@@ -30,16 +24,11 @@ const LATE_CHECK_INTERVAL = 1_000
  * Creates an HTTP server that passes requests on to an app, and responds with an `Error` body also to what cannot be parsed,
  * or is late.
  */
-export function createHttpServer(app: Express, settings: Settings): HttpServer {
+export function createHttpServer(app: Express, settings: Settings, logger: Logger): HttpServer {
   let draining = false
   function receive(message: IncomingMessage, reply: ServerResponse): void {
-    if (isAfterEnd(message)) {
-      discardRest(message.socket)
-      return
-    }
     const [request, response] = [message as Request, reply as Response]
-    connections.closeWithConnection(response)
-    endAfterUpgrade(request, response)
+    if (!connections.admit(request, response)) return
     if (request.headers['transfer-encoding'] !== undefined) yieldBetweenChunks(request)
     if (draining) endAfter(response)
     // The app responds to all targets that Express can read.
@@ -67,7 +56,7 @@ export function createHttpServer(app: Express, settings: Settings): HttpServer {
   // The app rejects other expectations.
   server.on('checkExpectation', receive)
   server.on('clientError', rejectUnparsed)
-  const connections = trackConnections(server, settings.maxConnections)
+  const connections = trackConnections(server, limitConnections(settings.maxConnections, logger))
   return {
     server,
     connections,

@@ -1,12 +1,13 @@
 /** Where the server listens, how it stops, and the admin port. */
 import { once } from 'node:events'
-import { createServer, type Server, type ServerResponse } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import net from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { OperatorError } from '@plant-store/prisma'
 import { respondToHalfClosed } from '../node-internals.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { acceptBurstsFirst, type Connections, trackConnections } from './connections.ts'
+import { acceptBurstsFirst, trackConnections } from './connections.ts'
+import type { HttpServer } from './http-server.ts'
 
 /** Where to listen. */
 export interface Port {
@@ -52,7 +53,8 @@ export async function checkPort(port: Port): Promise<void> {
  *
  * @throws OperatorError if the port cannot be listened on
  */
-export async function openPublicPort(server: Server, connections: Connections, port: Port): Promise<OpenPort> {
+export async function openPublicPort(http: HttpServer, port: Port): Promise<OpenPort> {
+  const { server } = http
   // A process of the same user may share a port of this one without noticing.
   await checkPort(port)
   acceptBurstsFirst(server)
@@ -65,7 +67,7 @@ export async function openPublicPort(server: Server, connections: Connections, p
   )
   await Promise.allSettled(others.map((other) => listen(other, { host: address, port: number }, true)))
   const listening = others.filter((other) => other.listening)
-  return openPort(port.host, server, connections, listening)
+  return openPort(http, port.host, listening)
 }
 
 /** @throws OperatorError */
@@ -78,9 +80,8 @@ async function listen(server: net.Server, { host, port }: Port, reusePort = fals
 }
 
 function openPort(
+  { server, connections }: Pick<HttpServer, 'server' | 'connections'>,
   host: string,
-  server: Server,
-  connections: Connections,
   others: readonly net.Server[] = [],
 ): OpenPort {
   const { port } = server.address() as net.AddressInfo
@@ -140,7 +141,7 @@ export async function startAdminPort(
   respondToHalfClosed(server)
   const connections = trackConnections(server, MAX_ADMIN_CONNECTIONS)
   await listen(server, port, false, 'ADMIN_')
-  return openPort(port.host, server, connections)
+  return openPort({ server, connections }, port.host)
 }
 
 function sendText(response: ServerResponse, status: number, text: string): void {
