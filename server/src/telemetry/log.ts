@@ -35,19 +35,12 @@ export interface Log {
 export async function createLog(level: string, target: LogStream): Promise<Log> {
   const format = target.isTTY ? await createPrettyFormat() : (line: string) => line
   const stream = target.fd !== undefined && fstatSync(target.fd).isFile() ? openFile(target.fd) : target
-  let lines = ''
   let dropped = 0
   let hasFailed = false
   // A reader that is gone needs no lines.
   stream.on('error', () => {
     hasFailed = true
   })
-
-  function writeLines(): void {
-    const text = lines
-    lines = ''
-    stream.write(text)
-  }
 
   /** Writes a line with all others of this turn of the event loop. */
   function write(line: string): void {
@@ -56,8 +49,11 @@ export async function createLog(level: string, target: LogStream): Promise<Log> 
       return
     }
     if (dropped > 0) reportDropped()
-    if (lines === '') setImmediate(writeLines)
-    lines += format(line)
+    if (stream.writableCorked === 0) {
+      stream.cork()
+      setImmediate(() => stream.uncork())
+    }
+    stream.write(format(line))
   }
 
   function reportDropped(): void {
@@ -72,7 +68,7 @@ export async function createLog(level: string, target: LogStream): Promise<Log> 
   return {
     logger,
     async flush() {
-      if (lines !== '') writeLines()
+      stream.uncork()
       // An error of what has been written is reported in this turn.
       await nextTurn()
       if (stream.writableLength > 0) {
