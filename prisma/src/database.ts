@@ -127,16 +127,19 @@ function createReadiness(probe: () => Promise<void>, database: string): Database
 }
 
 /** Creates the Prisma Client of an engine. */
-export function createPrisma(Client: GeneratedClient, connection: Adapter): Prisma {
-  const { provider, adapterName, schemaName } = connection
+export function createPrisma(Client: GeneratedClient, adapter: Adapter): Prisma {
+  const { schemaName } = adapter
   const driverAdapter: SqlDriverAdapter = {
-    ...connection,
+    ...adapter,
+    adapterName: '@plant-store/prisma',
     executeScript: rejectTransaction,
     startTransaction: rejectTransaction,
     getConnectionInfo: () => ({ supportsRelationJoins: false, ...(schemaName !== undefined && { schemaName }) }),
     dispose: async () => {},
   }
-  const adapter = { provider, adapterName, connect: async () => driverAdapter }
   // The default format of errors quotes the source code around the call.
-  return new Client({ adapter, errorFormat: 'minimal' }) as Prisma
+  return new Client({
+    adapter: { ...driverAdapter, connect: async () => driverAdapter },
+    errorFormat: 'minimal',
+  }) as Prisma
 }

@@ -1,6 +1,6 @@
 /** What an engine is: what it does for a database, what statements run on, and what storage fails with. */
 
-import type { SqlDriverAdapter, SqlDriverAdapterFactory, SqlQuery, SqlQueryable } from '@prisma/driver-adapter-utils'
+import type { SqlDriverAdapter, SqlDriverAdapterFactory, SqlQuery } from '@prisma/driver-adapter-utils'
 import type { PrismaClient } from './generated/sqlite/client.ts'
 
 /** What an engine does for one database. Everything that it throws because of the database is a {@link StorageError}. */
@@ -111,14 +111,14 @@ export type Prisma = Pick<PrismaClient, '$queryRawUnsafe' | '$executeRawUnsafe'>
 /** The Prisma Client that is generated for an engine. */
 export type GeneratedClient = new (options: { adapter: SqlDriverAdapterFactory; errorFormat: 'minimal' }) => object
 
-/** Prisma's driver adapter, as far as requests need it: whatever runs on it keeps the promises of {@link OpenedDatabase}. */
-export interface Adapter extends SqlQueryable {
+/** The part of Prisma's driver adapter that requests need: what runs on it keeps the promises of {@link OpenedDatabase}. */
+export interface Adapter extends Pick<SqlDriverAdapter, 'provider' | 'queryRaw' | 'executeRaw'> {
   /** Where Prisma Client looks for the tables, on PostgreSQL. */
   readonly schemaName?: string
 }
 
-/** What the statements of a {@link Session} run on: Prisma's driver adapter, as far as it is needed. */
-export type Connection = SqlQueryable & Pick<SqlDriverAdapter, 'executeScript'>
+/** The part of Prisma's driver adapter that a {@link Session} needs. */
+export type Connection = Pick<SqlDriverAdapter, 'queryRaw' | 'executeRaw' | 'executeScript'>
 
 /** What a statement takes. */
 export type SqlValue = string | number | null
@@ -152,7 +152,7 @@ export function toQuery(sql: string, ...values: SqlValue[]): SqlQuery {
 
 /** Returns the rows of a query, as objects by column name. */
 export async function select<Row = Record<string, unknown>>(
-  connection: SqlQueryable,
+  connection: Pick<Connection, 'queryRaw'>,
   sql: string,
   ...values: SqlValue[]
 ): Promise<Row[]> {

@@ -1,5 +1,4 @@
-import type { SqlQueryable } from '@prisma/driver-adapter-utils'
-import { type Prisma, type SqlValue, type Statements, toQuery } from './engine.ts'
+import { type Adapter, type Prisma, type SqlValue, type Statements, toQuery } from './engine.ts'
 
 /** The plants of all accounts. */
 export interface Plants {
@@ -84,7 +83,7 @@ const NOTHING: PartRow = [null, 0, false, null]
  * Creates the plants of a database. Lists and batches call the adapter itself: Prisma Client keeps the parameters of its last
  * calls, up to 60 MB of batches, and delays when results are freed (docs/decisions/013-prisma-client.md).
  */
-export function createPlants({ plant: table }: Prisma, adapter: SqlQueryable, statements: Statements): Plants {
+export function createPlants({ plant: table }: Prisma, adapter: Adapter, statements: Statements): Plants {
   async function select<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> {
     const { rows } = await adapter.queryRaw(toQuery(sql, ...values))
     return rows as Row[]

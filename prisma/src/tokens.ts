@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { SqlQueryable } from '@prisma/driver-adapter-utils'
-import { type Prisma, type Statements, select } from './engine.ts'
+import { type Adapter, type Prisma, type Statements, select } from './engine.ts'
 import { oncePerTurn } from './patience.ts'
 
 /** The tokens of all accounts. */
@@ -51,7 +50,7 @@ type FoundToken = Omit<StoredToken, Times> & Record<Times, number | string | nul
 type Times = 'createdAt' | 'expiresAt' | 'revokedAt'
 
 /** Creates the tokens of a database. The lookup, which is on the way of every request, calls the adapter. */
-export function createTokens({ token: table }: Prisma, adapter: SqlQueryable, { selectTokens }: Statements): Tokens {
+export function createTokens({ token: table }: Prisma, adapter: Adapter, { selectTokens }: Statements): Tokens {
   return {
     create: async ({ scopes, ...token }) =>
       toTokenRow(await table.create({ data: { ...token, scopes: scopes.join(' '), createdAt: new Date() } })),

@@ -185,8 +185,7 @@ function createAdapter(pool: Pool, schemaName: string, { patience, read, write }
   }
 
   return {
-    provider: connection.provider,
-    adapterName: connection.adapterName,
+    provider: 'postgres',
     queryRaw: (query) =>
       isRead(query)
         ? read(retry(() => connection.queryRaw(toRead(query)), { patience }))

@@ -155,11 +155,8 @@ type Fail = (error: unknown, sql?: string) => never
 
 /** Translates the errors of an adapter. */
 function translating(queryable: SqlQueryable, fail: Fail): Connection {
-  const { provider, adapterName } = queryable
   const translated = <Result>(running: Promise<Result>, sql: string) => running.catch((error) => fail(error, sql))
   return {
-    provider,
-    adapterName,
     queryRaw: (query) => translated(queryable.queryRaw(query), query.sql),
     executeRaw: (query) => translated(queryable.executeRaw(query), query.sql),
     // Sent whole: the adapter splits a script at every semicolon.

@@ -26,9 +26,6 @@ export interface ConnectOptions {
   readonly timeout?: number
 }
 
-/** Names this adapter in messages of Prisma Client. */
-export const ADAPTER_NAME = '@plant-store/prisma'
-
 /** The types that SQLite's schemas name, as Prisma's engines call them. */
 const DECLARED_TYPES: Readonly<Record<string, ColumnType>> = {
   INT: ColumnTypeEnum.Int32,
@@ -73,7 +70,7 @@ export function connect(file: string, { readonly = false, timeout = 0 }: Connect
 
   return {
     provider: 'sqlite',
-    adapterName: ADAPTER_NAME,
+    adapterName: '@plant-store/prisma',
     queryRaw: async (query) =>
       run(() => {
         const { prepared, hasNames } = prepare(query.sql)

@@ -4,7 +4,7 @@ import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { type Connection, StorageError, select, toQuery } from '../engine.ts'
-import { ADAPTER_NAME, connect } from './driver-adapter.ts'
+import { connect } from './driver-adapter.ts'
 import { type PlainError, stateError, toPlainError, translate } from './errors.ts'
 import { connectGuarded, type GuardedConnection, type OpenedFiles } from './file-guard.ts'
 
@@ -49,9 +49,6 @@ export interface FileOperations extends Connection {
 let opened: (GuardedConnection & { saveLog(): Promise<void> }) | undefined
 
 const operations: FileOperations = {
-  provider: 'sqlite',
-  adapterName: ADAPTER_NAME,
-
   async open(file, { known, migrates = false } = {}) {
     const begin = async (connection: SqlDriverAdapter) => {
       await connection.executeScript(migrates ? MIGRATION_SETTINGS : SETTINGS)
@@ -120,7 +117,7 @@ const operations: FileOperations = {
 }
 
 /** The names of what the thread does. */
-export type OperationName = Exclude<keyof FileOperations, 'provider' | 'adapterName'>
+export type OperationName = keyof FileOperations
 
 /** Which operation to run. */
 export interface Command {

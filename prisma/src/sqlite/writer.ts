@@ -1,7 +1,6 @@
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { createWriteGate, limitTime } from '../patience.ts'
-import { ADAPTER_NAME } from './driver-adapter.ts'
 import { stateError, toError, WRITER_ENDED, WRITER_LATE } from './errors.ts'
 import type { OpenedFiles } from './file-guard.ts'
 import type { Command, FileOperations, OperationName, Outcome } from './writer-thread.ts'
@@ -107,8 +106,6 @@ export function startThread(file: string): Thread {
   const closeFile = command<boolean>('closeFile')
   const stop = async () => void (await worker.terminate())
   return {
-    provider: 'sqlite',
-    adapterName: ADAPTER_NAME,
     open: command('open'),
     queryRaw: command('queryRaw'),
     executeRaw: command('executeRaw'),
