@@ -8,9 +8,10 @@ import { fail, root, run } from './run.mjs'
 
 const parameters = process.argv.slice(2)
 if (parameters.length === 0 && !process.stdin.isTTY) {
+  const packages = ['contract', 'prisma', 'server', 'client'].map((name) => `'@plant-store/${name}': patch`)
   fail(
-    'Without a terminal, write the changeset yourself: a file .changeset/NAME.md with these lines (or minor, major):\n' +
-      "---\n'@plant-store/client': patch\n'@plant-store/contract': patch\n---\n\nOne sentence about what users notice.",
+    'Without a terminal, write the changeset yourself: a file .changeset/NAME.md with these lines (or minor, major), without\n' +
+      `the packages that do not change:\n---\n${packages.join('\n')}\n---\n\nOne sentence about what users notice.`,
   )
 }
 run('npm', ['run', '--silent', 'setup'], 'inherit')
