@@ -3,13 +3,13 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { contract, errorCatalogue } from '@plant-store/contract'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type AnyRequest, anyRequest } from '../../../test/helpers/any-request.ts'
 import { codePoint } from '../../../test/helpers/code-points.ts'
 import { FICUS, type OperationCases, operations, parse, stringify } from '../../../test/helpers/operations.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import type * as sdk from '../../src/index.ts'
 import { ApiError, createPlantStoreClient } from '../../src/index.ts'
 import { createFakePlantStore, type FakeToken } from '../../src/testing/index.ts'
-import { type AnyRequest, anyRequest } from '../helpers/any-request.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
 /** A plant store, the real one or the fake. */
@@ -70,7 +70,7 @@ test('the service responds as the fake to any requests in a row that the contrac
     const token = await store.createToken()
     await createPlantStoreClient({ baseUrl: store.url, fetch: store.fetch, token }).createPlant(FICUS)
     let cursor = 'x'
-    return async ({ request, body }: AnyRequest) => {
+    return async ({ request, body }: Omit<AnyRequest, 'operation'>) => {
       const { link, ...response } = await send(store, token, request.replace('%3Ccursor%3E', cursor), body)
       cursor = /cursor=([^&>]+)/.exec(link ?? '')?.[1] ?? cursor
       return { ...response, isLast: link === null }

@@ -1,16 +1,14 @@
-/** Requests of all kinds, most of them mutated, against a model of what an account has. */
+/**
+ * Requests of all kinds, most of them mutated, against a model of what an account has; and of every operation, derived from the
+ * contract, against what its document declares.
+ */
+import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isLong, isNightly } from '../../../test/helpers/long-tests.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import {
-  type Connection,
-  exchange as exchangeBytes,
-  openConnection,
-  readResponses,
-  type WireResponse,
-} from '../helpers/wire/connection.ts'
-import { listPlants } from '../helpers/wire/requests.ts'
+import * as wires from '../helpers/wire/connection.ts'
+import { KEEP_ALIVE, listPlants, withToken, request as writeRequest } from '../helpers/wire/requests.ts'
 import { expectWellFormed } from '../helpers/wire/wire.ts'
 import { createRequest, type ModelPlant, mutate, mutateHttp, type Step, steps, writeBody } from './requests.ts'
 
@@ -19,6 +17,7 @@ const ACCOUNTS = 8
 const STEPS = 40
 /** A request may be incomplete, so the client ends its side of the connection after a time, in milliseconds. */
 const PATIENCE = 100
+const operations = Object.values(createOpenApiDocument().paths).flatMap((methods) => Object.values(methods))
 const INT64 = [-(2n ** 63n), 2n ** 63n - 1n] as const
 
 test('valid and mutated requests get the responses that the model predicts, without a 5xx or a hang', async () => {
@@ -39,87 +38,89 @@ test('valid and mutated requests get the responses that the model predicts, with
 async function useAccount(server: TestServer, account: string, sequence: Step[]): Promise<void> {
   const { token } = await server.createToken({ account })
   const { token: malformedToken } = await server.createToken({ account: `malformed ${account}` })
+  const { token: anyToken } = await server.createToken({ account: `any ${account}` })
   /** In order of creation. */
   const stored: ModelPlant[] = []
   /** The plants of malformed requests, which may be stored or not. */
   const sent = new Set<string>()
-  let connection: Connection | undefined
+  let connection: wires.Connection | undefined
   let page: string | undefined
+  let cursor = ''
   /** How many plants the pages so far have listed. */
   let seen = 0
 
   const listed = (from = 0, to?: number) => `[${stored.slice(from, to).map(toBody).join()}]`
 
-  /** Returns whether the account now has the plant; false if it has another one with this id. */
-  function store(plant: ModelPlant): boolean {
+  /** Stores a plant. Returns its JSON, or the number of the error if the account has another one with this id. */
+  function store(plant: ModelPlant): string | number {
     const same = stored.find(({ id }) => id === plant.id)
     if (!same) stored.push(plant)
-    return !same || toBody(same) === toBody(plant)
+    return same && toBody(same) !== toBody(plant) ? 40003 : toBody(plant)
   }
 
-  /** Sends a well-formed request, and expects the JSON of a plant or a list, or the number of an error. */
-  async function exchange(wire: string, expected: string | number): Promise<WireResponse> {
-    if (!connection || connection.socket.closed) connection = await openConnection(server.url)
+  async function send(wire: string): Promise<wires.WireResponse> {
+    if (!connection || connection.socket.closed) connection = await wires.openConnection(server.url)
     const response = await connection.send(wire).catch((cause) => {
       throw new Error(shorten(wire), { cause })
     })
     expectWellFormed(response)
-    const body = JSON.parse(response.body)
-    expect(body.error ?? JSON.stringify(body), shorten(wire)).toBe(expected)
     if (response.headers.get('connection') === 'close') connection = undefined
     return response
   }
 
-  /** Sends the request that creates a plant from a body. */
-  function create(body: Buffer, chunk: number | null = null): Promise<WireResponse> {
-    const plant = predict(body)
-    const wire = createRequest(token, body, chunk)
-    if (typeof plant === 'number') return exchange(wire, plant)
-    return exchange(wire, store(plant) ? toBody(plant) : 40003)
-  }
-
-  const list = () => exchange(listPlants(token), listed())
-
-  async function readPage(limit: number): Promise<void> {
-    if (page === undefined) seen = 0
-    const size = Number(/limit=(\d+)/.exec(page ?? '')?.[1] ?? limit)
-    const query = page ?? `?limit=${size}`
-    const { headers } = await exchange(listPlants(token, query), listed(seen, seen + size))
-    seen = Math.min(seen + size, stored.length)
-    page = /^<([^>]*)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
-    expect(page !== undefined, 'a page has a link if more plants follow').toBe(seen < stored.length)
-  }
-
-  /** Sends what is mostly not HTTP, and expects errors, plants that were sent, or lists of such. */
-  async function sendMalformed(wire: string): Promise<void> {
-    const text = await exchangeBytes(server.url, wire, PATIENCE)
-    for (const response of readResponses(text, /^\s*HEAD /.test(wire))) {
-      expectWellFormed(response)
-      const { status, body } = response
-      expect(status, shorten(wire)).toBeLessThan(500)
-      if (status !== 200 || body === '') continue
-      for (const plant of [JSON.parse(body)].flat()) expect(sent, shorten(wire)).toContain(JSON.stringify(plant))
-    }
+  /** Sends a well-formed request, and expects the JSON of a plant or a list, or the number of an error. */
+  async function exchange(wire: string, expected: string | number): Promise<wires.WireResponse> {
+    const response = await send(wire)
+    const body = JSON.parse(response.body)
+    expect(body.error ?? JSON.stringify(body), shorten(wire)).toBe(expected)
+    return response
   }
 
   for (const each of sequence) {
-    if (each[0] === 'list') await list()
-    else if (each[0] === 'page') await readPage(each[1])
-    else if (each[0] === 'create') await create(writeBody(each[1], each[2]), each[2].chunk)
-    else if (each[0] === 'body') await create(mutate(writeBody(each[1], each[2], each[3]), each[4]))
-    else if (each[0] === 'again') {
-      const [, index, spelling, change] = each
-      const known: ModelPlant = stored[index % stored.length] ?? { id: 1n, name: '' }
-      await create(writeBody({ ...known, ...change }, spelling))
+    if (each[0] === 'list') await exchange(listPlants(token), listed())
+    else if (each[0] === 'page') {
+      if (page === undefined) seen = 0
+      const size = Number(/limit=(\d+)/.exec(page ?? '')?.[1] ?? each[1])
+      const query = page ?? `?limit=${size}`
+      const { headers } = await exchange(listPlants(token, query), listed(seen, seen + size))
+      seen = Math.min(seen + size, stored.length)
+      page = /^<([^>]*)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
+      expect(page !== undefined, 'a page has a link if more plants follow').toBe(seen < stored.length)
+    } else if (each[0] === 'create') {
+      const [, any, spelling, [members, bytes], again] = each
+      const known = again && stored[again.index % stored.length]
+      const body = mutate(writeBody(known ? { ...known, ...again.change } : any, spelling, members), bytes)
+      const plant = predict(body)
+      await exchange(createRequest(token, body, spelling.chunk), typeof plant === 'number' ? plant : store(plant))
+    } else if (each[0] === 'any') {
+      // No model knows this account, but the contract declares each response.
+      const [, { operation, request, body }] = each
+      const [method = '', target = ''] = request.replace('%3Ccursor%3E', cursor).split(' ')
+      const wire = withToken(writeRequest({ method, target, headers: KEEP_ALIVE, ...(body && { body }) }), anyToken)
+      const { status, headers, body: text } = await send(wire)
+      cursor = /cursor=([^&>]+)/.exec(headers.get('link') ?? '')?.[1] ?? cursor
+      const { responses } = operations.find(({ operationId }) => operationId === operation) ?? {}
+      expect(Object.keys(responses ?? {}), shorten(wire)).toContain(String(status))
+      const errors = Object.values(responses?.[status]?.content?.['application/json'].examples ?? {})
+      const codes = errors.map(({ value }) => value.error)
+      if (status >= 400) expect(codes, shorten(wire)).toContain(JSON.parse(text).error)
     } else {
+      // Mostly not HTTP: the responses are errors, plants that were sent, or lists of such.
       const [, plant, spelling, change] = each
       if (plant) sent.add(toBody(plant))
       const body = plant && writeBody(plant, { ...spelling, id: 9 })
       const wire = body ? createRequest(malformedToken, body, change.chunk) : listPlants(malformedToken, '?limit=3')
-      await sendMalformed(mutateHttp(wire, change))
+      const mutated = mutateHttp(wire, change)
+      const text = await wires.exchange(server.url, mutated, PATIENCE)
+      for (const response of wires.readResponses(text, /^\s*HEAD /.test(mutated))) {
+        expectWellFormed(response)
+        expect(response.status, shorten(mutated)).toBeLessThan(500)
+        const received = response.status === 200 && response.body !== '' ? [JSON.parse(response.body)].flat() : []
+        for (const each of received) expect(sent, shorten(mutated)).toContain(JSON.stringify(each))
+      }
     }
   }
-  await list()
+  await exchange(listPlants(token), listed())
   connection?.socket.destroy()
 }
 

@@ -1,5 +1,6 @@
 /** Requests of all kinds: plants as JSON in many spellings, and mutations of bodies and of HTTP. */
 import fc from 'fast-check'
+import { anyRequest } from '../../../test/helpers/any-request.ts'
 import { codePoint } from '../../../test/helpers/code-points.ts'
 import { KEEP_ALIVE, post, postHead, withToken } from '../helpers/wire/requests.ts'
 
@@ -91,13 +92,17 @@ const httpChanges = fc.record({
 })
 
 const kind = <const Kind extends string>(name: Kind) => fc.constant(name)
-const otherContent = fc.constantFrom({}, { name: 'another' }, { tag: 'another' })
+/** A plant that the account has instead, and what is different. */
+const change = fc.constantFrom({}, { name: 'another' }, { tag: 'another' })
+const repetitions = fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, fc.record({ index: fc.nat(), change }))
+
+/** Nothing, or changes of the members and the bytes of a body. */
+const bodyChanges = fc.option(fc.tuple(memberMutations, mutations), { freq: 1, nil: [[], []] as [never[], never[]] })
 
 /** What a client does next. */
 export const steps = fc.oneof(
-  { weight: 25, arbitrary: fc.tuple(kind('create'), plants, spellings) },
-  { weight: 10, arbitrary: fc.tuple(kind('again'), fc.nat(), spellings, otherContent) },
-  { weight: 30, arbitrary: fc.tuple(kind('body'), plants, spellings, memberMutations, mutations) },
+  { weight: 15, arbitrary: fc.tuple(kind('any'), anyRequest) },
+  { weight: 65, arbitrary: fc.tuple(kind('create'), plants, spellings, bodyChanges, repetitions) },
   { weight: 3, arbitrary: fc.tuple(kind('list')) },
   { weight: 6, arbitrary: fc.tuple(kind('page'), fc.integer({ min: 1, max: 20 })) },
   { weight: 15, arbitrary: fc.tuple(kind('http'), fc.option(plants, { freq: 3, nil: null }), spellings, httpChanges) },
@@ -111,7 +116,7 @@ export function writeBody(
   changes: ValueOf<typeof memberMutations> = [],
 ): Buffer {
   const { isEscaped, reversed, extra, space } = spelling
-  const quote = (value: string) => (isEscaped ? escaped(value) : JSON.stringify(value))
+  const quote = (value: string) => (isEscaped ? `"${value.replace(/./gs, escaped)}"` : JSON.stringify(value))
   const ids = [`${id}.0`, `${id}e0`, `${id}0E-1`, `${id}.000e+00`, id === 0n ? '-0' : `${id}`]
   const members: [key: string, value: string][] = [
     ['id', ids[spelling.id] ?? `${id}`],
@@ -131,10 +136,8 @@ export function writeBody(
   return Buffer.from(`${space}{${written.join()}${space}}`)
 }
 
-function escaped(value: string): string {
-  const codes = Array.from({ length: value.length }, (_, at) => value.charCodeAt(at).toString(16).padStart(4, '0'))
-  return `"${codes.map((code) => `\\u${code}`).join('')}"`
-}
+/** Writes a UTF-16 unit as JSON's escape. */
+const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** Changes bytes in a few places. */
 export function mutate(original: Buffer, changes: ValueOf<typeof mutations>): Buffer {

@@ -1,17 +1,21 @@
 /** Requests derived from the contract: each field is valid, at a limit or beyond it, of another type, repeated or missing. */
+import { createOpenApiDocument, type JsonSchema } from '@plant-store/contract/openapi'
 import fc from 'fast-check'
-import { FICUS, stringify } from '../../../test/helpers/operations.ts'
-import { requestRules } from '../../src/generated/requests.ts'
-import { type OperationName, routes } from '../../src/generated/routes.ts'
-
-type Rules = (typeof requestRules)[OperationName]['body']
-type Rule = Rules[string]
+import { FICUS, stringify } from './operations.ts'
 
 /** A request, as its first line and the text of its body. `<cursor>` stands for the cursor of the last page. */
 export interface AnyRequest {
+  readonly operation: string
   readonly request: string
   readonly body: string
 }
+
+type Fields = Readonly<Record<string, JsonSchema>>
+
+const { paths, components } = createOpenApiDocument()
+const operations = Object.entries(paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
+)
 
 /** Few, so that requests meet what others have stored. */
 const COMMON: Record<string, readonly unknown[]> = {
@@ -21,11 +25,14 @@ const COMMON: Record<string, readonly unknown[]> = {
 }
 const TEXTS = ['fig ', '', '"', '🪴', '\0', 'x'.repeat(200)]
 const OTHERS = ['null', 'true', '1.5', '"1"', '[]', '{}']
+const INT64 = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n }
 
 /** Returns values of a field, as JSON. */
-function valuesOf(name: string, { type, values, items, minimum, maximum }: Rule): fc.Arbitrary<string> {
+function valuesOf(name: string, schema: JsonSchema): fc.Arbitrary<string> {
+  const { type = '', format, enum: values, items } = schema
   if (items) return fc.array(valuesOf(name, items), { maxLength: 3 }).map((list) => `[${list}]`)
-  const limits = [minimum, maximum].flatMap((limit) => (limit === undefined ? [] : [BigInt(limit)]))
+  const { minimum, maximum } = format === 'int64' ? INT64 : schema
+  const limits = [minimum, maximum].flatMap((limit) => (limit === undefined ? [] : [BigInt(limit as bigint)]))
   const near = limits.flatMap((limit) => [limit - 1n, limit, limit + 1n].map(String))
   const common = name === 'cursor' ? ['<cursor>'] : (values ?? COMMON[type] ?? [])
   const texts = [...common, ...TEXTS].map((text) => String(stringify(text)))
@@ -36,10 +43,10 @@ function valuesOf(name: string, { type, values, items, minimum, maximum }: Rule)
 }
 
 /** Returns what a part of a request has: a list of fields with their values, as JSON. */
-function fieldsOf(rules: Rules, isComplete = false): fc.Arbitrary<[name: string, value: string][]> {
-  const all = Object.entries(rules).map(([name, rule]) =>
+function someOf(fields: Fields, isComplete = false): fc.Arbitrary<[name: string, value: string][]> {
+  const all = Object.entries(fields).map(([name, schema]) =>
     fc
-      .option(valuesOf(name, rule), { freq: isComplete ? Number.MAX_SAFE_INTEGER : 3, nil: undefined })
+      .option(valuesOf(name, schema), { freq: isComplete ? Number.MAX_SAFE_INTEGER : 3, nil: undefined })
       .map((value) => [name, value] as const),
   )
   return fc
@@ -55,21 +62,24 @@ function toText(value: string): string[] {
 
 /** Any request of any operation. */
 export const anyRequest: fc.Arbitrary<AnyRequest> = fc
-  .constantFrom(...(Object.keys(routes) as OperationName[]))
-  .chain((name) => {
-    const { path, query, body } = requestRules[name]
-    return fc.tuple(fc.constant(name), fieldsOf(path, true), fieldsOf(query), fieldsOf(body), fc.boolean())
+  .constantFrom(...operations)
+  .chain((operation) => {
+    const schema = operation.requestBody?.content['application/json'].schema
+    const { properties = {} } = components.schemas[schema?.$ref?.split('/').at(-1) ?? ''] ?? schema ?? {}
+    const [inPath, inQuery] = ['path', 'query'].map((part): Fields => {
+      const own = operation.parameters.filter((each) => each.in === part)
+      return Object.fromEntries(own.map((each) => [each.name, each.schema]))
+    })
+    const parts = [someOf(inPath ?? {}, true), someOf(inQuery ?? {}), someOf(properties)] as const
+    return fc.tuple(fc.constant(operation), ...parts, fc.boolean())
   })
-  .map(([name, path, query, body, isUnknown]) => {
-    const { method, path: pattern } = routes[name]
-    const segments = new Map(path)
-    const target = pattern.replace(/\{(\w+)\}/g, (_, field) =>
-      encodeURIComponent(toText(segments.get(field) ?? '1').join()),
-    )
+  .map(([{ operationId, method, path, requestBody }, segments, query, body, isUnknown]) => {
+    const values = new Map(segments)
+    const target = path.replace(/\{(\w+)\}/g, (_, field) => encodeURIComponent(toText(values.get(field) ?? '1').join()))
     const pairs = query.flatMap(([field, value]) => toText(value).map((text) => [field, text]))
     const unknown = isUnknown ? [['height', '3']] : []
     const search = new URLSearchParams([...pairs, ...unknown] as [string, string][])
     const members = [...body, ...unknown].map(([field, value]) => `${JSON.stringify(field)}:${value}`)
     const request = `${method} ${target}${search.size > 0 ? `?${search}` : ''}`
-    return { request, body: Object.keys(requestRules[name].body).length > 0 ? `{${members}}` : '' }
+    return { operation: operationId, request, body: requestBody ? `{${members}}` : '' }
   })
