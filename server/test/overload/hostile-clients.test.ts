@@ -81,21 +81,6 @@ test('a client that reads steadily gets a response however long it takes', async
   expect(socket.bytesRead).toBeGreaterThan(64 * MEBIBYTE)
 })
 
-test('a body in chunks of one byte is read in many turns of the event loop, which others have meanwhile', async () => {
-  // 600 kB, of which Node.js hands over 64 kB at a time.
-  const wire = `${postHead({ 'Transfer-Encoding': 'chunked' })}${'1\r\n \r\n'.repeat(100_000)}0\r\n\r\n`
-  const socket = await open(server, wire)
-  socket.end()
-  let turns = 0
-  const count = () => {
-    turns++
-    if (!socket.closed) setImmediate(count)
-  }
-  count()
-  expect(await readStatus(socket)).toBe(400)
-  expect(turns).toBeGreaterThanOrEqual(9)
-})
-
 const STALLED = `${postHead({ 'Content-Length': '1000' })}{`
 test.each<[what: string, accounts: number, connections: number, taken: number, wireOf: (token: string) => string]>([
   ['bodies that do not arrive', 4, 50, 59, (token) => withToken(STALLED, token)],
@@ -186,44 +171,6 @@ test(
     endLock()
   },
 )
-
-test('requests of every kind leave nothing in memory', async () => {
-  await using server = await startTestServer(shutdown)
-  const { hostname, port } = new URL(server.url)
-  const connection = await openConnection(server.url)
-  const { token } = server
-  const wires = [createPlant(token, 1), createPlant(token, 1, 'taken')]
-  for (const query of ['', '?limit=9', '?limit=none']) wires.push(listPlants(token, query))
-  const send = async (rounds: number) => {
-    for (let round = 0; round < rounds; round++) {
-      connect(Number(port), hostname)
-        .end(createPlant(token, 1).slice(0, -5))
-        .on('error', () => {})
-        .resume()
-      const all = [...wires, createPlant(token, round % 50), listPlants(`pst_${round}`), get(`/${round}`, OPEN)]
-      for (const wire of all) await connection.send(wire)
-    }
-    await until(async () => (await readMetric(server, 'plant_store_open_connections')) === 1)
-  }
-  await send(500)
-  const before = memoryInUse()
-  await send(500)
-  expect(memoryInUse() - before).toBeLessThan(MEBIBYTE)
-})
-
-test('a request that was rejected while its token was looked up takes no place afterwards', async () => {
-  await using server = await startTestServer(shutdown)
-  for (let count = 0; count < 3; count++) {
-    // Not cached yet.
-    const { token } = await server.createToken()
-    const socket = await open({ ...server, token }, `${postHead({ 'Transfer-Encoding': 'chunked' })}no size\r\n`)
-    expect(await readStatus(socket)).toBe(400)
-  }
-  // Looked up after those.
-  const { token } = await server.createToken()
-  expect((await server.call('/plants', { token })).status).toBe(200)
-  await until(async () => (await readMetric(server, IN_FLIGHT)) === 0, 5_000)
-})
 
 test('a list that waits for an earlier response of its connection is not read before', async () => {
   await using server = await startTestServer(shutdown)

@@ -7,6 +7,7 @@ import { isLong } from '../../../test/helpers/long-tests.ts'
 import { type ServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { until } from '../../../test/helpers/until.ts'
+import { generateToken } from '../../src/accounts/tokens.ts'
 import { attack, keepConnecting } from '../helpers/hostile-clients.ts'
 import { addLongList } from '../helpers/storage/long-list.ts'
 import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
@@ -92,7 +93,7 @@ test('well-behaved clients are served in time and lose nothing while hostile one
   const stop = new AbortController()
   onTestFinished(() => stop.abort())
   for (let count = 0; count < HOSTILE_CONNECTIONS; count++) {
-    keepConnecting(server.url, stop.signal, (socket) => attack(socket, hostileToken))
+    keepConnecting(server.url, stop.signal, (socket) => attack(socket, hostileToken, generateToken()))
   }
   const end = performance.now() + SOAK
   const behaving = Promise.all(clientTokens.map((token, index) => behave(server, token, index, end)))
