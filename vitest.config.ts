@@ -27,8 +27,7 @@ const long = [
   'prisma/test/prisma-cli/*.test.ts',
   'server/test/docs/page.test.ts',
   // Failures of every kind; histories.test.ts stays as the one crash, and server/test/overload as the hostile clients.
-  'server/test/commands/unready-database.test.ts',
-  'server/test/storage/{faulty-disk,moved-files,postgresql-*,power-failures,storage-failures}.test.ts',
+  'server/test/storage/{faulty-disk,postgresql-*,power-failures,storage-failures}.test.ts',
   'server/test/telemetry/slow-log-reader.test.ts',
 ]
 
@@ -89,7 +88,6 @@ export default defineConfig({
             'client/test/service/*.test.ts',
             'prisma/test/database/*.test.ts',
             'server/test/{accounts/authentication,commands/token*,fuzz/*}.test.ts',
-            'server/test/http/body-size.test.ts',
             'server/test/plants/{pages,plants}.test.ts',
           ],
           globalSetup: ['test/helpers/database/shared-postgresql.ts'],

@@ -1,5 +1,8 @@
-/** What the commands and the server do on a disk, or in a folder, that is slow or cannot do what a database needs. */
-import { readdirSync, writeFileSync } from 'node:fs'
+/**
+ * What the commands and the server do on a disk, or in a folder, that is slow or cannot do what a database needs, and that what
+ * got a 200 is not lost when the files of a running server's database are moved, removed or replaced.
+ */
+import { copyFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,8 +15,8 @@ import {
   whyNoFaultyDisk,
 } from '../../../test/helpers/database/faulty-disk.ts'
 import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
-import { runCommand, startWithToken } from '../../../test/helpers/server/run-command.ts'
-import { createPlant } from '../../../test/helpers/server/start-writing.ts'
+import { runCommand, startServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
+import { createPlant, type PlantResponse, startWriting } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
 import { expectReadiness, expectUnavailable, readiness, startLoad } from '../helpers/storage/load.ts'
 import { readDatabase } from '../helpers/storage/read-database.ts'
@@ -133,3 +136,61 @@ test('a thread that writes and ends fails its writes with 503 and is started aga
   expect(server.output()).toMatch(/the thread that writes has ended: it is started again/)
   expect(await server.end()).toBe(0)
 })
+
+async function writeFromOther(file: string, token: string): Promise<PlantResponse[]> {
+  rmSync(`${file}-shm`)
+  const other = await startServerProcess({ DATABASE_URL: `file:${file}` })
+  const writing = startWriting({ url: other.url, token, writers: 8, firstId: 1_000_000 })
+  await expect.poll(() => writing.responses.length).toBeGreaterThan(2_000)
+  await writing.stop()
+  expect(writing.responses.filter(({ status }) => status !== 200)).toEqual([])
+  await other.end()
+  return writing.responses
+}
+
+function replace(file: string): void {
+  copyFileSync(file, `${file}.copy`)
+  renameSync(`${file}.copy`, file)
+}
+
+/** What happens to the files, and whether a list then has to be a 503; otherwise it has every plant. */
+const happenings = [
+  { title: 'the -wal is removed', happen: (file: string) => rmSync(`${file}-wal`), isReplaced: false },
+  { title: 'the -shm is removed and another server writes', happen: writeFromOther, isReplaced: true },
+  { title: 'a copy replaces the database', happen: replace, isReplaced: true },
+]
+
+const signals = ['SIGTERM', 'SIGKILL'] as const
+
+test.for(happenings.flatMap((each) => signals.map((signal) => ({ ...each, signal }))))(
+  'what got a 200 is there after $signal where $title',
+  async ({ happen, isReplaced, signal }) => {
+    const folder = temporaryFolder()
+    const file = path.join(folder, 'plants.db')
+    const { server, token } = await startWithToken(folder, 'plants', { ADMIN_PORT: '0' })
+    const writing = startWriting({ url: server.url, token, writers: 8 })
+    const stored = () => writing.responses.filter(({ status }) => status === 200)
+    await expect.poll(() => stored().length).toBeGreaterThan(300)
+    const others = (await happen(file, token)) ?? []
+    await expect.poll(() => writing.responses.some(({ status }) => status === 503)).toBe(true)
+    await writing.stop()
+
+    expect(await readiness(server)).toBe(
+      '503 The database was moved, deleted or replaced: put it back, or restart the server.',
+    )
+    expectUnavailable(await createPlant(server.url, token, 5_000_000))
+    const list = await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${token}` } })
+    expect(list.status).toBe(isReplaced ? 503 : 200)
+    if (!isReplaced) expect(((await list.json()) as unknown[]).length).toBeGreaterThanOrEqual(stored().length)
+    expect(server.output()).toMatch(/plants\.db(-wal|-shm)? was moved, deleted or replaced/)
+
+    expect(await server.end(signal)).toBe(signal === 'SIGTERM' ? 0 : null)
+    const again = await startServerProcess({ DATABASE_URL: `file:${file}` })
+    const created = await createPlant(again.url, token, 5_000_001)
+    await again.end()
+    const { integrity, ids } = readDatabase(file)
+    expect([integrity, created.status]).toEqual(['ok', 200])
+    const present = new Set(ids)
+    expect([...stored(), ...others, created].filter(({ id }) => !present.has(id))).toEqual([])
+  },
+)

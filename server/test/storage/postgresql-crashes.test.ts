@@ -1,6 +1,6 @@
 /**
- * A plant whose request got a 200 is stored once, no list is stale, and requests succeed again without a restart: while
- * PostgreSQL is killed, where it loses commits, and after a failover.
+ * A plant whose request got a 200 is stored once, no list is stale, and requests succeed again without a restart: where PostgreSQL
+ * loses commits, and after a failover. It is killed in histories.test.ts.
  */
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -20,8 +20,8 @@ async function startCluster(options?: Parameters<typeof startPostgresql>[0]) {
     ...postgresql,
     databaseUrl: postgresql.url('plants'),
     administrate: (sql: string) => runSql(postgresql.url('postgres'), sql),
-    async restart(signal: NodeJS.Signals) {
-      await postgresql.stop(signal)
+    async crash() {
+      await postgresql.stop('SIGQUIT')
       await postgresql.start()
     },
   }
@@ -30,25 +30,11 @@ async function startCluster(options?: Parameters<typeof startPostgresql>[0]) {
 /** Starts a server that loses in a crash what was committed without waiting for the disk. */
 const startLosingCluster = () => startCluster({ settings: { wal_writer_delay: '10s' } })
 
-test('PostgreSQL killed or stopped again and again under two servers: no list is stale, no plant lost or doubled', async () => {
-  const { databaseUrl, restart } = await startCluster()
-  await using server = await startTestServer({ databaseUrl })
-  await using other = await startTestServer({ databaseUrl })
-  const load = startLoad(server, other)
-  await load.during(async () => {
-    for (const signal of ['SIGKILL', 'SIGKILL', 'SIGINT', 'SIGKILL'] as const) {
-      await load.progress()
-      await restart(signal)
-    }
-    await load.progress()
-  })
-})
-
 const RELOAD = 'SELECT pg_reload_conf()'
 const RECONNECT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'plants'`
 
 test('durability switched off under a server and one behind a pooler: both reject writes, and nothing stored is lost', async () => {
-  const { databaseUrl, administrate, restart, port, url } = await startLosingCluster()
+  const { databaseUrl, administrate, crash, port, url } = await startLosingCluster()
   await using server = await startTestServer({ databaseUrl, adminPort: 0 })
   const pooler = hasPgbouncer ? await startPgbouncer(port) : url('').slice(0, -1)
   await using pooled = await startTestServer({ databaseUrl: `${pooler}/plants?pgbouncer=true`, adminPort: 0 })
@@ -73,7 +59,7 @@ test('durability switched off under a server and one behind a pooler: both rejec
       await expect(server.revoke(id)).rejects.toThrow(/ = off, so that a power failure loses/)
       expect((await pooled.call('/plants', { token: server.token })).status).toBe(200)
 
-      await restart('SIGQUIT')
+      await crash()
       await administrate(`ALTER ${setting.replace('SET', 'RESET')}`)
       await administrate(apply)
     }
@@ -83,7 +69,7 @@ test('durability switched off under a server and one behind a pooler: both rejec
 })
 
 test('a plant that another program has stored without waiting for the disk is on it once a client gets a 200', async () => {
-  const { databaseUrl, restart } = await startLosingCluster()
+  const { databaseUrl, crash } = await startLosingCluster()
   await using server = await startTestServer({ databaseUrl })
   const insert = `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Ficus'), ('alice', '2', 'Hoya')`
   const bodies = ['{"id":1,"name":"Ficus"}', '{"id":2,"name":"Hoya"}']
@@ -92,7 +78,7 @@ test('a plant that another program has stored without waiting for the disk is on
     await runSql(databaseUrl, `SET synchronous_commit = off; DELETE FROM "Plant"; ${insert}`)
     const responses = await Promise.all(posted.map((body) => server.post(body)))
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]))
-    await restart('SIGQUIT')
+    await crash()
     expect(await query(databaseUrl, 'SELECT "name" FROM "Plant"')).toHaveLength(2)
   }
 })
@@ -101,14 +87,14 @@ test.each([
   ['plants', `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '8', 'lost'), ('alice', '9', 'lost')`],
   ['edits', `UPDATE "Plant" SET "name" = 'lost' WHERE "id" = '1'`],
 ])('%s of another program that a crash took away are in no list of any server', async (_what, write) => {
-  const { databaseUrl, restart } = await startLosingCluster()
+  const { databaseUrl, crash } = await startLosingCluster()
   await using server = await startTestServer({ databaseUrl })
   await using other = await startTestServer({ databaseUrl })
   const list = async (each: TestServer) => (await each.call('/plants', { token: server.token })).json()
   for (const id of [1, 2]) await server.post(`{"id":${id},"name":"Ficus"}`)
   await runSql(databaseUrl, `SET synchronous_commit = off; ${write}`)
   for (const each of [server, other]) expect(await list(each)).toContainEqual({ name: 'lost' })
-  await restart('SIGQUIT')
+  await crash()
 
   await runSql(databaseUrl, `UPDATE "Plant" SET "name" = 'Hoya' WHERE "id" = '2'`)
   await expect.poll(async () => (await server.post('{"id":3,"name":"Ficus"}')).status).toBe(200)
@@ -118,7 +104,7 @@ test.each([
 })
 
 test('a reload between an insert and its commit does not make the commit lose it', async () => {
-  const { databaseUrl, administrate, restart } = await startLosingCluster()
+  const { databaseUrl, administrate, crash } = await startLosingCluster()
   await using server = await startTestServer({ databaseUrl })
   await runSql(
     databaseUrl,
@@ -131,7 +117,7 @@ test('a reload between an insert and its commit does not make the commit lose it
   await administrate('ALTER SYSTEM SET synchronous_commit = off')
   await administrate(RELOAD)
   const isStored = (await response).status === 200
-  await restart('SIGQUIT')
+  await crash()
   expect(await query(databaseUrl, 'SELECT FROM "Plant"')).toHaveLength(isStored ? 1 : 0)
 })
 

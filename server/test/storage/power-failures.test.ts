@@ -9,6 +9,7 @@ import path from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { type PowerFailure, recordDisk, whyNoRecording } from '../../../test/helpers/database/recording-disk.ts'
+import { createRandom } from '../../../test/helpers/random.ts'
 import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createPlant, plantOf } from '../../../test/helpers/server/start-writing.ts'
@@ -40,26 +41,17 @@ interface Confirmed<What> {
   readonly position: number
 }
 
-/** What happened before a power failure. */
-interface History {
-  readonly disk: ReturnType<typeof recordDisk>
-  readonly sent: ReadonlySet<string>
-  /** When the first plant of each server that was killed was confirmed by the next one. */
-  readonly retries: readonly number[]
-  readonly plants: readonly Confirmed<number>[]
-  readonly tokens: readonly Confirmed<string>[]
-  /** The name of each backup, and the plants that were confirmed before it. */
-  readonly backups: readonly Confirmed<{ name: string; ids: readonly number[] }>[]
-}
+type History = Awaited<ReturnType<typeof writeHistory>>
 
 /** Kills servers under load, retries what got no response, and creates tokens and backups meanwhile. */
-async function writeHistory(): Promise<History> {
+async function writeHistory() {
   const folder = temporaryFolder()
   const disk = recordDisk(folder)
   const file = path.join(folder, 'plants.db')
   const environment = { DATABASE_URL: `file:${file}`, ...disk.environment }
   const plants: Confirmed<number>[] = []
   const tokens: Confirmed<string>[] = []
+  /** The name of each backup, and the plants that were confirmed before it. */
   const backups: Confirmed<{ name: string; ids: readonly number[] }>[] = []
   const run = async (...args: string[]) => {
     const { exitCode, stdout, stderr } = await runCommand(args, environment)
@@ -83,6 +75,7 @@ async function writeHistory(): Promise<History> {
 
   let nextId = 0
   const open: number[] = []
+  /** When the first plant of each server that was killed was confirmed by the next one. */
   const retries: number[] = []
   async function create(url: string, id: number): Promise<boolean> {
     const { status } = await createPlant(url, token, id)
@@ -120,8 +113,7 @@ async function writeHistory(): Promise<History> {
   const server = await startAgain()
   expect(await server.end()).toBe(0)
   await backUp()
-  const sent = new Set(Array.from({ length: nextId }, (_, id) => JSON.stringify(plantOf(id))))
-  return { disk, sent, retries, plants, tokens, backups }
+  return { disk, retries, plants, tokens, backups }
 }
 
 /** Opens what a power failure leaves, and starts a server on it or not. Returns what is wrong with it. */
@@ -140,13 +132,11 @@ async function findDamage(
   try {
     history.disk.leave(folder, moment, failure)
     const damage = before(history.backups).flatMap(({ name, ids }) => inspect(path.join(folder, name), ids, []))
-    if (tokens.length > 0) damage.push(...inspect(file, ids, tokens))
     if (startsServer) {
       await using server = await startTestServer({ databaseUrl: `file:${file}` })
-      for (const token of tokens) {
-        damage.push(...compare(await (await server.call('/plants', { token })).json(), history.sent, ids))
-      }
+      for (const token of tokens) expect((await server.call('/plants', { token })).status).toBe(200)
     }
+    if (tokens.length > 0) damage.push(...inspect(file, ids, tokens))
     return damage
   } catch (error) {
     return [String(error)]
@@ -161,10 +151,12 @@ function inspect(file: string, ids: readonly number[], tokens: readonly string[]
   try {
     const integrity = database.pragma('integrity_check', { simple: true })
     const select = (sql: string) => new Set(database.prepare<[], string>(sql).pluck().all())
-    const [stored, hashes] = [select('SELECT "id" FROM "Plant"'), select('SELECT "hash" FROM "Token"')]
+    const hashes = select('SELECT "hash" FROM "Token"')
+    const stored = select('SELECT json_array("id", "name", "tag") FROM "Plant"')
+    const textOf = (id: number) => JSON.stringify([String(id), plantOf(id).name, plantOf(id).tag ?? null])
     return [
       ...(integrity === 'ok' ? [] : [`${file}: ${integrity}`]),
-      ...ids.filter((id) => !stored.has(String(id))).map((id) => `${file} has lost the plant ${id}`),
+      ...ids.filter((id) => !stored.has(textOf(id))).map((id) => `${file} has lost the plant ${id}`),
       ...tokens.filter((token) => !hashes.has(hash('sha256', token))).map((token) => `${file} has lost ${token}`),
     ]
   } finally {
@@ -172,27 +164,13 @@ function inspect(file: string, ids: readonly number[], tokens: readonly string[]
   }
 }
 
-function compare(list: unknown, sent: ReadonlySet<string>, confirmed: readonly number[]): string[] {
-  if (!Array.isArray(list)) return [JSON.stringify(list)]
-  const texts = list.map((plant) => JSON.stringify(plant))
-  const listed = new Set(texts)
-  return [
-    ...(listed.size < texts.length ? ['a plant is listed twice'] : []),
-    ...texts.filter((text) => !sent.has(text)).map((text) => `${text} was never sent`),
-    ...confirmed.filter((id) => !listed.has(JSON.stringify(plantOf(id)))).map((id) => `${id} is not listed`),
-  ]
-}
-
 test.skipIf(whyNoRecording)(
   'nothing that was confirmed is lost by a power failure at any moment',
   async () => {
     const history = await writeHistory()
     const end = history.disk.position()
-    const seed = Number(process.env['PLANT_STORE_FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
-    console.log(
-      `power failures: seed ${seed}, ${history.plants.length} plants, ${Math.round(end / 2 ** 20)} MB recorded`,
-    )
-    const random = randomNumbers(seed)
+    console.log(`power failures: ${history.plants.length} plants, ${Math.round(end / 2 ** 20)} MB recorded`)
+    const random = createRandom()
     /** Any moment, or one at which a retried plant may be the only one since the server was killed. */
     const chooseMoment = () => {
       const retry = history.retries[Math.floor(random() * history.retries.length)]
@@ -213,14 +191,3 @@ test.skipIf(whyNoRecording)(
   },
   600_000,
 )
-
-/** Creates numbers between 0 and 1 that are the same for a seed (https://github.com/bryc/code/blob/master/jshash/PRNGs.md#mulberry32). */
-function randomNumbers(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
