@@ -18,7 +18,6 @@ const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name = '']) =
 const readme = readGuide('monitoring/README.md')
 const dashboard = readGuide('monitoring/dashboard.json')
 const hasPrometheus = isInstalled('prometheus')
-if (!hasPrometheus) console.log('Metrics, rules and dashboard are only compared: prometheus is not installed.')
 
 async function scrape(databaseUrl: string): Promise<string> {
   await using server = await startTestServer({ adminPort: 0, databaseUrl })
@@ -57,6 +56,8 @@ test('every metric of ours is in the dashboard or in a rule', () => {
   const ours = metricsIn(sqlite + postgresql).filter((name) => !/^(nodejs|process)_/.test(name))
   expect(ours.length).toBeGreaterThan(8)
   expect(ours.filter((name) => !shown.includes(name))).toEqual([])
+  for (const each of [sqlite, postgresql])
+    expect(each).toContain(`engine="${each === sqlite ? 'sqlite' : 'postgresql'}"`)
 })
 
 test('every alert has a firing and a quiet case, and says what to do on systemd, Compose and Kubernetes', () => {

@@ -154,7 +154,6 @@ async function startNginx(url: string, [first, second]: readonly number[]) {
 }
 
 const hasNginx = isInstalled('nginx')
-if (!hasNginx) console.log('Several servers behind nginx are not tested: nginx is not installed.')
 
 test.runIf(hasNginx)(
   'behind nginx, only what was sent to a server that is updated, killed or lost fails, with a 503, and can be repeated',
@@ -193,12 +192,6 @@ test.runIf(hasNginx)(
       const before = writing.responses.length
       await until(() => writing.responses.length > before + 50)
     }
-    /** Waits until nginx uses a server again, as an operator does between two restarts. */
-    const _inUse = (index: number) =>
-      until(async () => {
-        const metrics = await (await fetch(`${servers[index]?.adminUrl}/metrics`)).text()
-        return /^http_server_request_duration_seconds_count\{http_request_method="POST".* [1-9]/m.test(metrics)
-      })
     try {
       await more()
       for (const signal of ['SIGTERM', 'SIGKILL'] as const) {

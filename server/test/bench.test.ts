@@ -15,7 +15,6 @@ const kinds = Object.entries({
   'memory of two releases': againstRelease(fileURLToPath(new URL('../../', import.meta.url))).memory,
 }).filter(([name]) => !/-2000|alternating|latency|-100|fast-disk|postgresql-(?!create|list-million)/.test(name))
 const missing = ['sqlite3', 'psql', 'cc'].filter((program) => !isInstalled(program))
-if (missing.length > 0) console.log(`The benchmark is not run: there is no ${missing.join(', ')}.`)
 afterAll(stopPostgresql)
 
 // Memory and CPU time are those of Linux.

@@ -2,9 +2,7 @@
 import { enableCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { registerCleanUp } from './after-file.ts'
-import { rejectUndeclaredStatuses } from './server/declared-statuses.ts'
 
 // For the processes of databases, which start from the sources hundreds of times.
 enableCompileCache(fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url)))
 registerCleanUp()
-rejectUndeclaredStatuses()

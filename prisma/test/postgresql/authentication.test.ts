@@ -27,7 +27,6 @@ const REJECTED = /rejects this user or password: check DATABASE_URL, PGPASSWORD 
 const files = temporaryFolder()
 // Node.js itself can only read certificates.
 const hasOpenssl = isInstalled('openssl')
-if (!hasOpenssl) console.log('TLS to PostgreSQL is not tested: openssl is not installed.')
 if (hasOpenssl) {
   createAuthority('other-ca')
   const issue = createAuthority('ca')

@@ -10,7 +10,6 @@ import { statements } from '../../src/postgresql/statements.ts'
 import { filters, readIndex } from '../helpers/read-index.ts'
 
 requireInCi('PostgreSQL with a just-in-time compiler', debianPrograms)
-if (!debianPrograms) console.log('The compiler of PostgreSQL is not tested: that of Debian is not installed.')
 
 /** Half of the default of `jit_above_cost`, so that the statements stay far below it. */
 const COMPILER = {

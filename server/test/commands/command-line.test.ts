@@ -1,10 +1,13 @@
 /** The command line in processes of its own, and the help of all commands. */
 import { execFile } from 'node:child_process'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { beforeEach, expect, test } from 'vitest'
+import { openConnection } from '../../../test/helpers/database/databases.ts'
+import { isLong } from '../../../test/helpers/long-tests.ts'
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
@@ -59,6 +62,45 @@ test.skipIf(!existsSync('/dev/full'))('an output that cannot be written is an er
   const shell = promisify(execFile)('sh', ['-c', '"$@" >/dev/full', ...command], { env: environment })
   const stderr = expect.stringMatching(/^\{.*\}\nplant-store: standard output cannot be written: ENOSPC.*\n$/)
   await expect(shell).rejects.toMatchObject({ code: 1, stderr })
+})
+
+test('commands create and migrate nothing, and say what to run', async () => {
+  const folder = temporaryFolder()
+  const outdated = path.join(folder, 'plants.db')
+  writeFileSync(outdated, '')
+  const missing = path.join(folder, 'typo', 'plants.db')
+  const stderr = expect.stringMatching(/^plant-store: \S+plants\.db .*"plant-store migrate".*\n$/)
+  // An outdated database can be backed up.
+  for (const [command, ...files] of [
+    ['token create --account alice', missing, outdated],
+    ['token list', missing, outdated],
+    ['backup copy.db', missing],
+  ] as const) {
+    for (const file of files) {
+      const result = await runInProcess(command.split(' '), { DATABASE_URL: `file:${file}` })
+      expect(result, command).toEqual({ exitCode: 1, stdout: '', stderr })
+    }
+  }
+  expect(readdirSync(folder)).toEqual(['plants.db'])
+})
+
+/** The time another process holds the lock, in milliseconds: longer than one attempt, less than a command waits. */
+const HELD = 5_000
+
+test.runIf(isLong)('commands wait for a lock of another process', async () => {
+  await runInProcess(['migrate'], environment)
+  const { stdout } = await runInProcess(['token', 'create', '--json', '--account', 'bob'], environment)
+  const other = await openConnection(environment.DATABASE_URL)
+  await other.run('BEGIN IMMEDIATE')
+  // In processes: a wait must not depend on what this one does.
+  const commands = ['create --account alice', `revoke ${JSON.parse(stdout).id}`]
+  const running = Promise.all(commands.map((command) => runCommand(['token', ...command.split(' ')], environment)))
+  await sleep(HELD)
+  await other.run('COMMIT')
+  await other.close()
+  expect(await running).toMatchObject([{ exitCode: 0 }, { exitCode: 0 }])
+  const tokens = JSON.parse((await runInProcess(['token', 'list', '--json'], environment)).stdout)
+  expect(tokens).toMatchObject([{ revokedAt: expect.any(String) }, { revokedAt: null }])
 })
 
 test('the README lists every command with the options of its help, which has examples', async () => {

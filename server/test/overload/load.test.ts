@@ -14,8 +14,6 @@ import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
 import { openConnection } from '../helpers/wire/connection.ts'
 import { createPlant, listPlants } from '../helpers/wire/requests.ts'
 
-if (!isLong) console.log('server/test/overload/load.test.ts runs in part: PLANT_STORE_LONG_TESTS=1 runs all of it')
-
 const MEBIBYTE = 2 ** 20
 const folder = temporaryFolder()
 

@@ -12,7 +12,6 @@ const PROGRAM = '/usr/sbin/pgbouncer'
 /** Whether PgBouncer is installed. */
 export const hasPgbouncer = existsSync(PROGRAM)
 requireInCi('PgBouncer', hasPgbouncer)
-if (!hasPgbouncer) console.log('PgBouncer is not tested: it is not installed (apt-get install pgbouncer)')
 
 /** With two connections to the database `plants` of the PostgreSQL on this machine. */
 const CONFIGURATION = `

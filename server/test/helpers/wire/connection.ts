@@ -2,7 +2,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { recordStatus } from '../../../../test/helpers/server/declared-statuses.ts'
 
 /** An HTTP response, read from the bytes of a connection. */
 export interface WireResponse {
@@ -123,15 +122,7 @@ export async function exchange(url: string, wire: string, patience?: number): Pr
   const timer = patience === undefined ? undefined : setTimeout(() => socket.end(), patience)
   const text = await readAll(socket)
   clearTimeout(timer)
-  recordExchange(wire, text)
   return text
-}
-
-/** Records the first status here: for a request that it cannot parse, the server has no response object to observe. */
-function recordExchange(wire: string, text: string): void {
-  const [, method, target] = /^(\S+) (\S+) HTTP\//.exec(wire) ?? []
-  const [, status] = /^(?:HTTP\/1\.1 100 Continue\r\n\r\n)?HTTP\/1\.1 ([2-5]\d{2})/.exec(text) ?? []
-  if (method && target && status) recordStatus(method, target, Number(status))
 }
 
 /** A connection whose responses are read one by one. For many requests, it costs a tenth of `fetch`. */

@@ -46,7 +46,16 @@ export function accepts(server: Target, wire: string, expected: Omit<Expected, '
 export async function send({ url, token }: Target, wire: string): Promise<WireResponse[]> {
   const responses = readResponses(await exchange(url, withToken(wire, token)), wire.startsWith('HEAD '))
   for (const response of responses) expectWellFormed(response)
+  expectDeclared(wire, responses)
   return responses
+}
+
+/** Expects that the OpenAPI document declares the status of the first request, if it is one of an operation. */
+function expectDeclared(wire: string, responses: readonly WireResponse[]): void {
+  const [, method = '', path = ''] = /^(\S+) ([^ ?]*)\S* HTTP\//.exec(wire) ?? []
+  const operation = paths[path]?.[method.toLowerCase()]
+  const [first] = responses.filter(({ status }) => status >= 200)
+  if (operation && first) expect(Object.keys(operation.responses)).toContain(String(first.status))
 }
 
 function expectResponse({ headers, body }: WireResponse, expected: Expected | undefined): void {
@@ -90,7 +99,8 @@ export function expectWellFormed({ status, headers, body, bodyless }: WireRespon
 const OWN = /^(?:link|ratelimit.*|retry-after|www-authenticate|x-request-id)$/
 /** What is declared of a header. */
 type Declared = Record<string, { required?: boolean; schema: { type?: unknown } }>
-const operations = Object.values(createOpenApiDocument().paths).flatMap((methods) => Object.values(methods))
+const { paths } = createOpenApiDocument()
+const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
 
 /** Expects the headers that the OpenAPI document declares for a status, and no other of our own. */
 function expectDeclaredHeaders(status: number, received: WireResponse['headers']): void {
