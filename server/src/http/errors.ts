@@ -71,10 +71,12 @@ export function errorHandler(logger: Logger): ErrorRequestHandler {
   const mayWarn = oncePer(REPEATED)
 
   function log(failure: HttpError, requestId: string): void {
-    const level = levelOf(failure)
+    const { reason, cause, message } = failure
+    const details = { requestId, err: cause ?? failure }
+    if (reason !== 'unavailable') logger.error(details, message)
+    else if (cause === undefined) logger.debug(details, message)
     // While the database is unavailable, every request would be a line, also one without a token.
-    if (level === 'warn' && !mayWarn()) return
-    logger[level]({ requestId, err: failure.cause ?? failure }, failure.message)
+    else if (mayWarn()) logger.warn(details, message)
   }
 
   // Express recognizes an error handler by its four parameters.
@@ -89,11 +91,6 @@ export function errorHandler(logger: Logger): ErrorRequestHandler {
     }
     sendError(response, failure)
   }
-}
-
-function levelOf({ reason, cause }: HttpError): 'error' | 'warn' | 'debug' {
-  if (reason !== 'unavailable') return 'error'
-  return cause === undefined ? 'debug' : 'warn'
 }
 
 function toHttpError(error: unknown): HttpError {

@@ -118,17 +118,13 @@ export function createRequestsInFlight({
   }
 
   /** Removes the requests that are done, and returns the waiting ones of each client. */
-  function scan(now: number): Map<string, Slot[]> {
-    const waiting = new Map<string, Slot[]>()
+  function scan(now: number): Slot[][] {
     for (const slot of [...slots]) {
       if (isDone(slot)) remove(slot)
       noteWaiting(slot, now)
-      if (slot.waitsSince === undefined || slot.client === undefined) continue
-      const own = waiting.get(slot.client)
-      if (own) own.push(slot)
-      else waiting.set(slot.client, [slot])
     }
-    return waiting
+    const waiting = slots.filter(({ waitsSince, client }) => waitsSince !== undefined && client !== undefined)
+    return [...Map.groupBy(waiting, ({ client }) => client).values()]
   }
 
   /**
@@ -141,20 +137,15 @@ export function createRequestsInFlight({
     const now = performance.now()
     if (now < nextScan && mostWaiting <= share.heldBy(client) + 1) return false
     nextScan = now + SCAN_INTERVAL
-    const waiting = [...scan(now).values()]
-    const most = waiting.reduce((one, other) => (other.length > one.length ? other : one), [])
+    const most = scan(now).reduce((one, other) => (other.length > one.length ? other : one), [])
     mostWaiting = most.length
     if (share.hasRoom(client)) return true
     if (mostWaiting <= share.heldBy(client) + 1) return false
     const longest = most.reduce((one, other) => (Number(other.waitsSince) < Number(one.waitsSince) ? other : one))
-    endWaiting(longest)
-    return true
-  }
-
-  function endWaiting(slot: Slot): void {
-    release(slot)
-    slot.request.socket.destroy()
+    release(longest)
+    longest.request.socket.destroy()
     events.emit('requestRejected', 'gave-way')
+    return true
   }
 
   function check(): void {
