@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { bareMachine, TRUST } from './helpers/bare-machine.ts'
-import { startProgram } from './helpers/start-program.ts'
-import { temporaryFolder } from './helpers/temporary-folder.ts'
+import { startProgram } from './helpers/programs.ts'
+import { temporaryFolder } from './helpers/temporary.ts'
 
 const run = promisify(execFile)
 const repository = fileURLToPath(new URL('../', import.meta.url))

@@ -3,12 +3,11 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { afterFile } from './helpers/after-file.ts'
 import { newDatabase } from './helpers/database/databases.ts'
 import { startPostgresql } from './helpers/database/postgresql.ts'
 import { codeBlock, GUIDES, isInstalled, readGuide, shell } from './helpers/production/guide.ts'
 import { startTestServer } from './helpers/server/start-test-server.ts'
-import { temporaryFolder } from './helpers/temporary-folder.ts'
+import { afterFile, temporaryFolder } from './helpers/temporary.ts'
 
 const METRIC = /\b(?:plant_store|http_server|nodejs|process)_[a-z0-9_]*[a-z0-9]\b/g
 

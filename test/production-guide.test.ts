@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codeBlock, codeBlocks, readGuide, shell } from './helpers/production/guide.ts'
 import { type Machine, startMachine, whyNoMachine } from './helpers/production/machine.ts'
-import { temporaryFolder } from './helpers/temporary-folder.ts'
+import { temporaryFolder } from './helpers/temporary.ts'
 
 const guide = readGuide('README.md')
 const [NAME, NEXT] = ['plant-store-1.0.0', 'plant-store-1.1.0']

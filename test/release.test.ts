@@ -8,8 +8,8 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { bareMachine, TRUST } from './helpers/bare-machine.ts'
-import { startProgram } from './helpers/start-program.ts'
-import { temporaryFolder } from './helpers/temporary-folder.ts'
+import { startProgram } from './helpers/programs.ts'
+import { temporaryFolder } from './helpers/temporary.ts'
 import { type Registry, startRegistry } from './registry/start-registry.ts'
 
 const execute = promisify(execFile)

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isLong } from './helpers/long-tests.ts'
 import { codeBlocks } from './helpers/production/guide.ts'
 import { startTestServer, type TestServer } from './helpers/server/start-test-server.ts'
-import { temporaryFolder } from './helpers/temporary-folder.ts'
+import { temporaryFolder } from './helpers/temporary.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../', import.meta.url))

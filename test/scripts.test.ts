@@ -15,9 +15,8 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { startProgram } from './helpers/start-program.ts'
-import { temporaryDatabase, temporaryFolder } from './helpers/temporary-folder.ts'
-import { until } from './helpers/until.ts'
+import { startProgram, until } from './helpers/programs.ts'
+import { temporaryDatabase, temporaryFolder } from './helpers/temporary.ts'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))

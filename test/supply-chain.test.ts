@@ -3,7 +3,7 @@ import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { temporaryFolder } from './helpers/temporary-folder.ts'
+import { temporaryFolder } from './helpers/temporary.ts'
 
 /** Runs a script of the root's package.json to its end. */
 function runScript(name: string) {

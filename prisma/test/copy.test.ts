@@ -8,8 +8,8 @@ import {
   readStoredRows,
   startEngines,
 } from '../../test/helpers/database/stored-rows.ts'
-import { temporaryDatabase } from '../../test/helpers/temporary-folder.ts'
-import { until } from '../../test/helpers/until.ts'
+import { until } from '../../test/helpers/programs.ts'
+import { temporaryDatabase } from '../../test/helpers/temporary.ts'
 import { copyDatabase } from '../src/copy.ts'
 import { openDatabase } from '../src/database.ts'
 import { type OnProgress, StorageError } from '../src/index.ts'

@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { temporaryFolder } from '../../test/helpers/temporary-folder.ts'
+import { temporaryFolder } from '../../test/helpers/temporary.ts'
 import { OperatorError, readSettingsFile } from '../src/environment.ts'
 
 function write(content: string | Buffer): string {

@@ -1,9 +1,9 @@
 /** What each operation of Prisma Client promises by itself. That files are guarded is shown in sqlite/file-guard.test.ts. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { afterFile } from '../../test/helpers/after-file.ts'
 import { openConnection, query, runSql } from '../../test/helpers/database/databases.ts'
 import { startPostgresql } from '../../test/helpers/database/postgresql.ts'
 import { type Moment, startFaultyNetwork } from '../../test/helpers/network/faulty-network.ts'
+import { afterFile } from '../../test/helpers/temporary.ts'
 import { type Prisma, StorageError, toQuery } from '../src/engine.ts'
 import type { PrismaClient } from '../src/generated/sqlite/client.ts'
 import { readAddress } from '../src/postgresql/address.ts'

@@ -7,11 +7,10 @@ import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { installDocker, missingPrograms, removeDocker } from '../helpers/container/docker.ts'
 import { runSql } from '../helpers/database/databases.ts'
 import { demandPasswords, startPostgresql } from '../helpers/database/postgresql.ts'
-import { freePort } from '../helpers/free-port.ts'
 import { run } from '../helpers/packed-package.ts'
 import { codeBlock, readGuide, shell } from '../helpers/production/guide.ts'
-import { temporaryFolder } from '../helpers/temporary-folder.ts'
-import { until } from '../helpers/until.ts'
+import { freePort, until } from '../helpers/programs.ts'
+import { temporaryFolder } from '../helpers/temporary.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const guide = readGuide('container/README.md')

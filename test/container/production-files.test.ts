@@ -10,7 +10,7 @@ import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { newDatabase } from '../helpers/database/databases.ts'
 import { codeBlock, isInstalled, readGuide, shell } from '../helpers/production/guide.ts'
 import { runCommand, startServerProcess } from '../helpers/server/run-command.ts'
-import { temporaryFolder } from '../helpers/temporary-folder.ts'
+import { temporaryFolder } from '../helpers/temporary.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const read = (name: string) => readFileSync(root + name, 'utf8')

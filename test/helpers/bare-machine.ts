@@ -2,7 +2,7 @@ import { readdirSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { requireInCi } from './long-tests.ts'
 import { findRuntime } from './runtimes.ts'
-import { temporaryFolder } from './temporary-folder.ts'
+import { temporaryFolder } from './temporary.ts'
 
 /** What compiles native code: a machine may have none of it. */
 const COMPILERS = /^(?:python|pypy|make$|gmake$|cc$|c\+\+$|gcc|g\+\+|cpp|clang|.*-(?:gcc|g\+\+|cpp))/

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import { cp, mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import path from 'node:path'
-import { exclusively } from './exclusively.ts'
 import { run } from './packed-package.ts'
+import { exclusively } from './programs.ts'
 
 /** Tools stay for the next run, where no other user can put any. */
 const CACHE = path.join(homedir(), '.cache/plant-store')

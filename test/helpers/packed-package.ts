@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { exclusively } from './exclusively.ts'
-import { temporaryFolder } from './temporary-folder.ts'
+import { exclusively } from './programs.ts'
+import { temporaryFolder } from './temporary.ts'
 
 const execute = promisify(execFile)
 const pnpm = fileURLToPath(new URL('../../scripts/pnpm.mjs', import.meta.url))

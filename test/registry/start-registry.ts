@@ -1,8 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { freePort } from '../helpers/free-port.ts'
 import { installTools } from '../helpers/install-tools.ts'
-import { responds, startProgram } from '../helpers/start-program.ts'
+import { freePort, responds, startProgram } from '../helpers/programs.ts'
 
 /** A registry on this machine, for the packages of the plant store alone. */
 export type Registry = Awaited<ReturnType<typeof startRegistry>>

@@ -1,7 +1,7 @@
 /** Nothing hangs: every attempt has a timeout, and every call can be aborted. */
 import { EventEmitter, getEventListeners, once } from 'node:events'
 import { describe, expect, test, vi } from 'vitest'
-import { until } from '../../../test/helpers/until.ts'
+import { until } from '../../../test/helpers/programs.ts'
 import { AbortError, createPlantStoreClient, TimeoutError } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'

@@ -2,7 +2,7 @@ import { cp, mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { run } from '../../../test/helpers/packed-package.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { generate } from '../../generator/generate.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))

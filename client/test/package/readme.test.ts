@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { run } from '../../../test/helpers/packed-package.ts'
 import { codeBlocks } from '../../../test/helpers/production/guide.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { expectToCompile } from '../helpers/generated-sdk.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { INSTALL_TIMEOUT, installTools } from '../../../test/helpers/install-tools.ts'
 import { run } from '../../../test/helpers/packed-package.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { bundle } from '../helpers/bundle.ts'
 import { expectToCompile } from '../helpers/generated-sdk.ts'
 

@@ -2,10 +2,9 @@
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { freePort } from '../../../test/helpers/free-port.ts'
 import { INSTALL_TIMEOUT, installTools } from '../../../test/helpers/install-tools.ts'
+import { freePort, responds, startProgram } from '../../../test/helpers/programs.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { responds, startProgram } from '../../../test/helpers/start-program.ts'
 
 const requests: [status: number, path: string, body?: string | undefined, token?: string][] = [
   [200, '/plants', '{"id":1,"name":"Ficus","tag":"fig"}'],

@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'vitest'
-import { afterFile } from '../../../test/helpers/after-file.ts'
 import { createMigrated, openConnection, query, runSql } from '../../../test/helpers/database/databases.ts'
 import {
   cloneStatement,
@@ -9,7 +8,7 @@ import {
   type PostgresqlServer,
   startPostgresql,
 } from '../../../test/helpers/database/postgresql.ts'
-import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { afterFile, temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { migrateDatabase, StorageError } from '../../src/index.ts'
 
 /** A database that does not exist yet, to test what both engines do alike. */

@@ -3,7 +3,7 @@ import { cpSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 
 export const packageFolder = fileURLToPath(new URL('../../', import.meta.url))
 

@@ -4,11 +4,10 @@ import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'nod
 import path from 'node:path'
 import { openDatabase } from '@plant-store/prisma'
 import { afterEach, expect, test, vi } from 'vitest'
-import { afterFile } from '../../../test/helpers/after-file.ts'
 import { runSql } from '../../../test/helpers/database/databases.ts'
 import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { isInstalled } from '../../../test/helpers/production/guide.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { afterFile, temporaryFolder } from '../../../test/helpers/temporary.ts'
 
 /** Has every character that means something in a URL, in SQL, in a password file, or to a shell. */
 const PASSWORD = `p@ss:w/o?r#d% +&=;'"\\$\`🪴é`

@@ -2,13 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import { migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
 import { describe, expect, test } from 'vitest'
-import { afterFile } from '../../../test/helpers/after-file.ts'
 import { openConnection, runSql } from '../../../test/helpers/database/databases.ts'
 import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
-import { freePort } from '../../../test/helpers/free-port.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
-import { until } from '../../../test/helpers/until.ts'
+import { freePort, until } from '../../../test/helpers/programs.ts'
+import { afterFile } from '../../../test/helpers/temporary.ts'
 import { translate } from '../../src/postgresql/errors.ts'
 
 /** A startup waits for a server that does not respond: it may be starting too. In milliseconds. */

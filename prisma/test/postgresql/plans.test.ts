@@ -1,11 +1,11 @@
 /** How PostgreSQL runs our statements: it reads only the plants of the account, and compiles none, which takes 20 to 200 ms. */
 import { type Database, openDatabase } from '@plant-store/prisma'
 import { expect, test } from 'vitest'
-import { afterFile } from '../../../test/helpers/after-file.ts'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { debianPrograms, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { requireInCi } from '../../../test/helpers/long-tests.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
+import { afterFile } from '../../../test/helpers/temporary.ts'
 import { statements } from '../../src/postgresql/statements.ts'
 import { filters, readIndex } from '../helpers/read-index.ts'
 

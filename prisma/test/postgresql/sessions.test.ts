@@ -1,9 +1,9 @@
 /** Settings of sessions that a database or a role brings: what the driver and our statements presume of them is not presumed. */
 import { expect, test } from 'vitest'
-import { afterFile } from '../../../test/helpers/after-file.ts'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
+import { afterFile } from '../../../test/helpers/temporary.ts'
 import { openDatabase } from '../../src/database.ts'
 import { openClient } from '../helpers/open-client.ts'
 

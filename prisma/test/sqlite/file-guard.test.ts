@@ -2,7 +2,7 @@ import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSyn
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { connect, query } from '../../../test/helpers/database/databases.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { openDatabase } from '../../src/database.ts'
 import { createFileGuard, findFiles, inodeOf } from '../../src/sqlite/file-guard.ts'
 import { newMigrated, openClient, openNewClient } from '../helpers/open-client.ts'

@@ -10,7 +10,7 @@ import { openConnection } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { ownCommand } from '../../src/installation.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 

@@ -1,12 +1,11 @@
 /** The command copy: what is copied is in prisma/test/copy.test.ts. */
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { collect } from '../../../test/helpers/collect.ts'
 import { createMigrated, openConnection } from '../../../test/helpers/database/databases.ts'
 import { countPlants, createWithPlants, startEngines } from '../../../test/helpers/database/stored-rows.ts'
+import { collect, until } from '../../../test/helpers/programs.ts'
 import { spawnCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { until } from '../../../test/helpers/until.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
 const newUrl = await startEngines()

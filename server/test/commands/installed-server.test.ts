@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { startProgram } from '../../../test/helpers/programs.ts'
 import { installServer } from '../../../test/helpers/server/install-server.ts'
-import { startProgram } from '../../../test/helpers/start-program.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 
 /** Runs a command to its end. */
 function run(main: string, command: string, cwd: string, environment: Record<string, string> = {}) {

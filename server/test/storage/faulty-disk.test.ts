@@ -17,7 +17,7 @@ import {
 import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
 import { runCommand, startServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { createPlant, type PlantResponse, startWriting } from '../../../test/helpers/server/start-writing.ts'
-import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { expectReadiness, expectUnavailable, readiness, startLoad } from '../helpers/storage/load.ts'
 import { readDatabase } from '../helpers/storage/read-database.ts'
 

@@ -1,11 +1,11 @@
 /** Everything that clients did and saw, while servers and databases are killed, is what a service that keeps its promises does. */
 import { expect, onTestFinished, test } from 'vitest'
 import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
-import { freePort } from '../../../test/helpers/free-port.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
+import { freePort } from '../../../test/helpers/programs.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { temporaryDatabase } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { findViolations, type Operation } from '../helpers/storage/history.ts'
 import { startLoad } from '../helpers/storage/load.ts'
 import { readDatabase } from '../helpers/storage/read-database.ts'

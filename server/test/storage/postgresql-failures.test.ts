@@ -4,11 +4,11 @@
  */
 import pino from 'pino'
 import { beforeEach, expect, test } from 'vitest'
-import { afterFile } from '../../../test/helpers/after-file.ts'
 import { openConnection, runSql } from '../../../test/helpers/database/databases.ts'
 import { demandPasswords, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { type Moment, startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { afterFile } from '../../../test/helpers/temporary.ts'
 import { expectReadiness, expectUnavailable, readiness } from '../helpers/storage/load.ts'
 import { readMetric } from '../helpers/telemetry/read-metric.ts'
 

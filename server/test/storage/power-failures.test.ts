@@ -9,12 +9,12 @@ import path from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { type PowerFailure, recordDisk, whyNoRecording } from '../../../test/helpers/database/recording-disk.ts'
+import { until } from '../../../test/helpers/programs.ts'
 import { createRandom } from '../../../test/helpers/random.ts'
 import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createPlant, plantOf } from '../../../test/helpers/server/start-writing.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
-import { until } from '../../../test/helpers/until.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 
 const KILLS = 6
 const WRITERS = 32

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { built } from '../../../test/helpers/server/built.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary-folder.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { auditLogger } from '../../src/telemetry/log.ts'
 import { createMemoryLog } from '../helpers/telemetry/log-lines.ts'
 

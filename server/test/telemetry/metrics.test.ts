@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import { expect, test } from 'vitest'
+import { until } from '../../../test/helpers/programs.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { until } from '../../../test/helpers/until.ts'
 import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
 import { openSocket } from '../helpers/wire/connection.ts'
 import { postHead, withToken } from '../helpers/wire/requests.ts'

@@ -5,8 +5,7 @@ import { backupDatabase, migrateDatabase } from '@plant-store/prisma'
 import BetterSqlite3 from 'better-sqlite3'
 import pg from 'pg'
 import { inject, onTestFinished } from 'vitest'
-import { afterFile } from '../after-file.ts'
-import { temporaryDatabase } from '../temporary-folder.ts'
+import { afterFile, temporaryDatabase } from '../temporary.ts'
 import { cloneStatement, TEMPLATE } from './postgresql.ts'
 
 declare module 'vitest' {

@@ -3,7 +3,7 @@ import { renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { requireInCi } from '../long-tests.ts'
-import { temporaryFolder } from '../temporary-folder.ts'
+import { temporaryFolder } from '../temporary.ts'
 import { whyImpossible } from './small-disk.ts'
 
 const SOURCE = fileURLToPath(new URL('faulty-disk.c', import.meta.url))

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { temporaryFolder } from '../temporary-folder.ts'
+import { temporaryFolder } from '../temporary.ts'
 
 const migrationsFolders = {
   sqlite: fileURLToPath(new URL('../../../prisma/migrations', import.meta.url)),

@@ -17,9 +17,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
-import { bound } from '../bound.ts'
-import { exclusively } from '../exclusively.ts'
-import { freePort } from '../free-port.ts'
+import { bound, exclusively, freePort } from '../programs.ts'
 
 /** A PostgreSQL server of its own, with its data in a temporary folder. */
 export type PostgresqlServer = Awaited<ReturnType<typeof startOn>>

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { requireInCi } from '../long-tests.ts'
-import { temporaryFolder } from '../temporary-folder.ts'
+import { temporaryFolder } from '../temporary.ts'
 import { whyImpossible } from './small-disk.ts'
 
 const SOURCE = fileURLToPath(new URL('recording-disk.c', import.meta.url))

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import path from 'node:path'
-import { temporaryFolder } from '../temporary-folder.ts'
+import { temporaryFolder } from '../temporary.ts'
 
 /** Tries something and returns why it fails, in a line; undefined if it works. */
 export function whyImpossible(attempt: () => unknown): string | undefined {

@@ -1,5 +1,4 @@
-import { afterFile } from '../after-file.ts'
-import { temporaryDatabase } from '../temporary-folder.ts'
+import { afterFile, temporaryDatabase } from '../temporary.ts'
 import { createMigrated, openConnection, query, runSql } from './databases.ts'
 import { startPostgresql } from './postgresql.ts'
 

@@ -2,10 +2,9 @@ import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
 import { postgresqlUser } from '../database/postgresql.ts'
-import { freePort } from '../free-port.ts'
 import { requireInCi } from '../long-tests.ts'
-import { startProgram } from '../start-program.ts'
-import { temporaryFolder } from '../temporary-folder.ts'
+import { freePort, startProgram } from '../programs.ts'
+import { temporaryFolder } from '../temporary.ts'
 
 const PROGRAM = '/usr/sbin/pgbouncer'
 

@@ -4,9 +4,8 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { requireInCi } from '../long-tests.ts'
-import { startProgram } from '../start-program.ts'
-import { temporaryFolder } from '../temporary-folder.ts'
-import { until } from '../until.ts'
+import { startProgram, until } from '../programs.ts'
+import { temporaryFolder } from '../temporary.ts'
 import { isInstalled } from './guide.ts'
 
 const repository = fileURLToPath(new URL('../../../', import.meta.url))

@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { exclusively } from '../exclusively.ts'
+import { exclusively } from '../programs.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 /** Says that this run has built; the folder of temporary files is the run's. */

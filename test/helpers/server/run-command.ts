@@ -4,10 +4,8 @@ import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { startServer } from '@plant-store/server'
-import { afterFile } from '../after-file.ts'
-import { bound } from '../bound.ts'
-import { collect } from '../collect.ts'
-import { until } from '../until.ts'
+import { bound, collect, until } from '../programs.ts'
+import { afterFile } from '../temporary.ts'
 import { built } from './built.ts'
 
 /** A migration may run, on a busy machine, in milliseconds. */

@@ -1,6 +1,6 @@
 import { type NewToken, type Settings, startServer } from '@plant-store/server'
-import { afterFile } from '../after-file.ts'
 import { newDatabase } from '../database/databases.ts'
+import { afterFile } from '../temporary.ts'
 
 /** A real server on a free port, with a real database of its own. */
 export interface TestServer extends AsyncDisposable {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import express, { type Express } from 'express'
 import { pino } from 'pino'
-import { afterFile } from '../../../../test/helpers/after-file.ts'
+import { afterFile } from '../../../../test/helpers/temporary.ts'
 import { errorHandler } from '../../../src/http/errors.ts'
 import { extendResponses } from '../../../src/http/responses.ts'
 

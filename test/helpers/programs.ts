@@ -1,0 +1,136 @@
+import { type SpawnOptionsWithoutStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import type { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const INTERVAL = 20
+
+/** Waits until a condition holds; fails after a timeout in milliseconds (default: 60,000). */
+export async function until(holds: () => Promise<boolean> | boolean, timeout = 60_000): Promise<void> {
+  // Without Vitest, outside of which programs use helpers too.
+  const deadline = performance.now() + timeout
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`does not hold after ${timeout} ms: ${holds}`)
+    await sleep(INTERVAL)
+  }
+}
+
+/** Finds a free port, for a program that does not accept port 0. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await once(server.close(), 'close')
+  return port
+}
+
+/** Collects the text of streams, and returns what returns all of it so far. */
+export function collect(...streams: (Readable | null)[]): () => string {
+  let output = ''
+  for (const stream of streams) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  }
+  return () => output
+}
+
+const SETPRIV = '/usr/bin/setpriv'
+
+/**
+ * Returns a command that Linux ends with this process, also where this one crashes or is killed: an interrupted run leaves
+ * nothing running.
+ *
+ * @param signal as `setpriv` names it
+ */
+export function bound(command: readonly string[], signal = 'KILL'): [program: string, ...parameters: string[]] {
+  const wrapped = existsSync(SETPRIV) ? [SETPRIV, '--pdeathsig', signal, ...command] : command
+  const [program = '', ...parameters] = wrapped
+  return [program, ...parameters]
+}
+
+/** A program that runs in the background. */
+export interface Program extends AsyncDisposable {
+  pid: number
+  /** Resolves with the exit code. */
+  closed: Promise<number | null>
+  /** Returns everything printed so far. */
+  output(): string
+  /** Ends it, and all that it has started. Returns its exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+/**
+ * Starts a program and waits until it is ready; throws with its output if it ends before. It ends with this process.
+ *
+ * @param ready what it prints then, or whether it responds
+ * @param options those of `spawn`, and how long that may take, in milliseconds (default: 60,000)
+ */
+export async function startProgram(
+  command: readonly string[],
+  ready: RegExp | (() => Promise<boolean>),
+  { timeout = 60_000, ...options }: SpawnOptionsWithoutStdio = {},
+): Promise<Program> {
+  const [program, ...parameters] = bound(command)
+  // A group of its own, which ends with all its processes.
+  const child = spawn(program, parameters, { ...options, detached: true })
+  const closed = once(child, 'close').then(([code]) => code as number | null)
+  const output = collect(child.stdout, child.stderr)
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
+    if (child.exitCode === null && child.signalCode === null && child.pid) process.kill(-child.pid, signal)
+    return await closed
+  }
+  const isReady = async () => (ready instanceof RegExp ? ready.test(output()) : await ready().catch(() => false))
+  try {
+    await until(async () => child.exitCode !== null || (await isReady()), timeout)
+    if (child.exitCode !== null) throw new Error(`exit code ${child.exitCode}`)
+  } catch (cause) {
+    await stop('SIGKILL')
+    throw new Error(`${command.join(' ')} does not start:\n${output()}`, { cause })
+  }
+  const dispose = async () => void (await stop())
+  return { pid: Number(child.pid), closed, output, stop, [Symbol.asyncDispose]: dispose }
+}
+
+/** Whether something responds to requests of a URL, with a status that counts. */
+export function responds(url: string, counts = (_status: number) => true): () => Promise<boolean> {
+  return async () => counts((await fetch(url)).status)
+}
+
+/** How long another process may hold a lock, in milliseconds: it may install tools. */
+const LOCK_TIMEOUT = 300_000
+
+/**
+ * Runs an action while no other process does, such as that of another test file.
+ *
+ * @param lock a path that does not exist: a link to the id of the process. That of a process that was killed does not count
+ */
+export async function exclusively<T>(lock: string, action: () => Promise<T>): Promise<T> {
+  await until(() => acquire(lock), LOCK_TIMEOUT)
+  try {
+    return await action()
+  } finally {
+    rmSync(lock)
+  }
+}
+
+function acquire(lock: string): boolean {
+  try {
+    symlinkSync(String(process.pid), lock)
+    return true
+  } catch {
+    return removeIfStale(lock)
+  }
+}
+
+/** Returns false: the lock is not acquired yet. */
+function removeIfStale(lock: string): false {
+  try {
+    process.kill(Number(readlinkSync(lock)), 0)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') rmSync(lock, { force: true })
+  }
+  return false
+}
