@@ -5,18 +5,9 @@ import { isRead, StorageError, select, toQuery } from '../engine.ts'
 import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE, type WriteGate } from '../patience.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { isLocked, lateError, mayHaveHappened } from './errors.ts'
-import {
-  checkSettings,
-  DURABLY,
-  describeIntruders,
-  IN_UTC,
-  ON_PRIMARY,
-  proveGuarantees,
-  revokeRights,
-  SCHEMA,
-} from './guarantees.ts'
+import { checkSettings, describeIntruders, proveGuarantees, revokeRights } from './guarantees.ts'
 import { openPool, openSharedPool, type Pool } from './pool.ts'
-import { statements } from './statements.ts'
+import { DURABLY, IN_UTC, ON_PRIMARY, SCHEMA, statements } from './statements.ts'
 
 /** How long an operation waits for the database in all, beyond its patience for retries, in milliseconds. */
 const GRACE = 300

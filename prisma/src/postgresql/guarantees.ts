@@ -1,44 +1,5 @@
 import { type Connection, StorageError, select } from '../engine.ts'
-
-/**
- * A condition of every read: only the primary has all that was acknowledged, and a pooler may lead any statement to a
- * standby. A cast that fails is how plain SQL raises an error with a text of its own.
- */
-export const ON_PRIMARY = `(SELECT CASE WHEN pg_is_in_recovery() THEN 'The server is a standby' ELSE 'true' END::boolean)`
-/**
- * A condition after which a transaction has what the driver's adapter presumes of its session: it writes times without an offset
- * and removes the one that it reads. A database or a role may bring other settings, and a pooler passes none on.
- */
-export const IN_UTC = `
-  (SELECT set_config('TimeZone', 'UTC', true) || set_config('DateStyle', 'ISO', true)
-    || set_config('extra_float_digits', '1', true)) <> ''`
-
-/** The first setting that loses commits, such as `fsync = off`; otherwise the value of `synchronous_commit`. */
-const DURABILITY = `
-  CASE 'off'
-    WHEN current_setting('fsync') THEN 'fsync = off'
-    WHEN current_setting('full_page_writes') THEN 'full_page_writes = off'
-    WHEN current_setting('synchronous_commit') THEN 'synchronous_commit = off'
-    ELSE current_setting('synchronous_commit')
-  END`
-/**
- * A condition of every write, whatever connection a pooler gives it: what commits survives a power failure.
- *
- * It fails where commits are lost: the name of a setting that is off is not a value of `synchronous_commit`, so the error has
- * it. Otherwise the value stays until the commit, before which PostgreSQL would apply another one. What a write finds stored
- * already survives too, whoever stored it: the commit of a message waits for all of the log before it.
- */
-export const DURABLY = `
-  (SELECT set_config('synchronous_commit', ${DURABILITY}, true)) <> ''
-  AND (SELECT pg_logical_emit_message(true, 'plant-store', '')) IS NOT NULL`
-
-/**
- * The schema of the tables. Another one may have come to precede it in the search path, such as one with the name of the user,
- * and only statements of SQL find them everywhere. Where there are none yet, a migration creates them in the first.
- */
-export const SCHEMA = `
-  coalesce((SELECT relnamespace FROM pg_class WHERE oid = to_regclass('"ListVersion"')),
-    to_regnamespace(quote_ident(current_schema())))`
+import { DURABLY, ON_PRIMARY, SCHEMA } from './statements.ts'
 
 /** The lock that the migrations' trigger takes, so that plants become visible in the order of their numbers. */
 const ORDER_LOCK = '482854661748'
@@ -146,19 +107,13 @@ const SELECT_GRANTS = `
   GROUP BY kind, name, grantee`
 
 /** What rights.sql grants, which default privileges never do: they are the same for all tables. */
-const RIGHTS_OF_SERVERS = [
-  ['"Token"', 'INSERT, SELECT, UPDATE'],
-  ['"Secret"', 'INSERT, SELECT'],
-]
+const RIGHTS_OF_SERVERS = ['"Token" INSERT, SELECT, UPDATE', '"Secret" INSERT, SELECT']
 
 /** Selects what other roles may do with tables, except those that have the rights of rights.sql. */
 async function selectGrants(connection: Connection, tables: readonly string[]): Promise<Grant[]> {
   const grants = await select<Grant>(connection, SELECT_GRANTS, `^(${tables.join('|')})(_|$)`)
-  const isServer = (role: string) =>
-    RIGHTS_OF_SERVERS.every(([table, rights]) =>
-      grants.some((grant) => grant.role === role && grant.name === table && grant.rights === rights),
-    )
-  return grants.filter(({ role }) => !isServer(role))
+  const all = new Set(grants.map(({ role, name, rights }) => `${role} ${name} ${rights}`))
+  return grants.filter(({ role }) => !RIGHTS_OF_SERVERS.every((rights) => all.has(`${role} ${rights}`)))
 }
 
 /**

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { type Connection, type Transaction, toQuery } from '../engine.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { isFull, isSilent, translate } from './errors.ts'
-import { DURABLY, IN_UTC, ON_PRIMARY } from './guarantees.ts'
+import { DURABLY, IN_UTC, ON_PRIMARY } from './statements.ts'
 
 /** How long connecting, or waiting for a free connection, may take, in milliseconds. */
 const CONNECT_TIMEOUT = 2_000

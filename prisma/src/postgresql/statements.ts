@@ -1,5 +1,44 @@
 import type { Statements } from '../engine.ts'
-import { DURABLY, ON_PRIMARY, SCHEMA } from './guarantees.ts'
+
+/**
+ * A condition of every read: only the primary has all that was acknowledged, and a pooler may lead any statement to a
+ * standby. A cast that fails is how plain SQL raises an error with a text of its own.
+ */
+export const ON_PRIMARY = `(SELECT CASE WHEN pg_is_in_recovery() THEN 'The server is a standby' ELSE 'true' END::boolean)`
+/**
+ * A condition after which a transaction has what the driver's adapter presumes of its session: it writes times without an offset
+ * and removes the one that it reads. A database or a role may bring other settings, and a pooler passes none on.
+ */
+export const IN_UTC = `
+  (SELECT set_config('TimeZone', 'UTC', true) || set_config('DateStyle', 'ISO', true)
+    || set_config('extra_float_digits', '1', true)) <> ''`
+
+/** The first setting that loses commits, such as `fsync = off`; otherwise the value of `synchronous_commit`. */
+const DURABILITY = `
+  CASE 'off'
+    WHEN current_setting('fsync') THEN 'fsync = off'
+    WHEN current_setting('full_page_writes') THEN 'full_page_writes = off'
+    WHEN current_setting('synchronous_commit') THEN 'synchronous_commit = off'
+    ELSE current_setting('synchronous_commit')
+  END`
+/**
+ * A condition of every write, whatever connection a pooler gives it: what commits survives a power failure.
+ *
+ * It fails where commits are lost: the name of a setting that is off is not a value of `synchronous_commit`, so the error has
+ * it. Otherwise the value stays until the commit, before which PostgreSQL would apply another one. What a write finds stored
+ * already survives too, whoever stored it: the commit of a message waits for all of the log before it.
+ */
+export const DURABLY = `
+  (SELECT set_config('synchronous_commit', ${DURABILITY}, true)) <> ''
+  AND (SELECT pg_logical_emit_message(true, 'plant-store', '')) IS NOT NULL`
+
+/**
+ * The schema of the tables. Another one may have come to precede it in the search path, such as one with the name of the user,
+ * and only statements of SQL find them everywhere. Where there are none yet, a migration creates them in the first.
+ */
+export const SCHEMA = `
+  coalesce((SELECT relnamespace FROM pg_class WHERE oid = to_regclass('"ListVersion"')),
+    to_regnamespace(quote_ident(current_schema())))`
 
 /** A time in milliseconds since 1970, as an integer: a session may print fewer digits of other numbers. 0: it is infinite. */
 const readTime = (column: string) =>

@@ -106,9 +106,8 @@ async function writeCopy(file: string, draft: string, copy: string, onProgress?:
   const timer = onProgress && setInterval(() => onProgress(sizeOf(draft), sizeOf(file)), PROGRESS_INTERVAL)
   try {
     await retry(() => thread.copyFile(file, draft, copy), { patience: COPY_PATIENCE })
-    await thread.checkCopy(draft)
   } finally {
     clearInterval(timer)
-    await thread.stop()
+    await thread.close()
   }
 }

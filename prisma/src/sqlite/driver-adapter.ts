@@ -1,10 +1,5 @@
-import {
-  type ArgType,
-  type ColumnType,
-  ColumnTypeEnum,
-  type SqlDriverAdapter,
-  type SqlQuery,
-} from '@prisma/driver-adapter-utils'
+import type { ArgType, ColumnType, SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
+import { ColumnTypeEnum } from '@prisma/driver-adapter-utils'
 import BetterSqlite3 from 'better-sqlite3'
 import { rejectTransaction, writeTime } from '../engine.ts'
 import { translate } from './errors.ts'
@@ -131,16 +126,12 @@ function toPrismaValue(value: Value, type: ColumnType | undefined): string | num
   if (value === null) return value
   if (type === ColumnTypeEnum.DateTime) return toTime(value)
   if (typeof value === 'string') return value
-  return type === ColumnTypeEnum.Int32 && typeof value === 'number' ? Math.trunc(value) : toNumber(value)
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()
+  return type === ColumnTypeEnum.Int32 ? Math.trunc(value) : value
 }
 
 /** By hand, a time may be milliseconds since 1970, or `CURRENT_TIMESTAMP`, which Prisma would read as local time. */
 function toTime(value: string | number | bigint): string {
   if (typeof value !== 'string') return new Date(Number(value)).toISOString()
   return /(Z|[+-]\d\d:\d\d)$/i.test(value) ? value : `${value}Z`
-}
-
-function toNumber(value: Value): string | number | null {
-  if (typeof value !== 'bigint') return value
-  return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()
 }

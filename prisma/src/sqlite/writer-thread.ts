@@ -40,10 +40,8 @@ export interface FileOperations extends Connection {
   sync(): Promise<void>
   /** Closes the database, and returns whether it did: SQLite would write to files of others. */
   closeFile(): Promise<boolean>
-  /** Copies a database as it is at one moment, into the empty file `draft` of what will be `copy`. */
+  /** Copies a database as it is at one moment, into the empty file `draft` of what will be `copy`; checks and syncs that. */
   copyFile(file: string, draft: string, copy: string): Promise<void>
-  /** Checks a copy, and syncs it to disk. */
-  checkCopy(copy: string): Promise<void>
 }
 
 let opened: (GuardedConnection & { saveLog(): Promise<void> }) | undefined
@@ -99,20 +97,7 @@ const operations: FileOperations = {
     } finally {
       await connection.dispose()
     }
-  },
-
-  async checkCopy(copy) {
-    const connection = connect(copy)
-    const [result] = await select(connection, 'PRAGMA integrity_check').finally(connection.dispose)
-    const problem = result?.['integrity_check']
-    if (problem !== 'ok') throw new StorageError(`the copy ${copy} is damaged (${problem}): check the database`)
-    try {
-      const descriptor = openSync(copy, 'r+')
-      fsyncSync(descriptor)
-      closeSync(descriptor)
-    } catch (error) {
-      throw translate(error, copy)
-    }
+    await checkCopy(draft)
   },
 }
 
@@ -128,6 +113,21 @@ export interface Command {
 
 /** How the operation of a command has ended. */
 export type Outcome = { id: number; result: unknown } | { id: number; error: PlainError }
+
+/** Checks a copy, and syncs it to disk. */
+async function checkCopy(copy: string): Promise<void> {
+  const connection = connect(copy)
+  const [result] = await select(connection, 'PRAGMA integrity_check').finally(connection.dispose)
+  const problem = result?.['integrity_check']
+  if (problem !== 'ok') throw new StorageError(`the copy ${copy} is damaged (${problem}): check the database`)
+  try {
+    const descriptor = openSync(copy, 'r+')
+    fsyncSync(descriptor)
+    closeSync(descriptor)
+  } catch (error) {
+    throw translate(error, copy)
+  }
+}
 
 /** SQLite ignores settings that it cannot have, such as WAL on some network file systems. */
 async function checkSettings(connection: SqlDriverAdapter, file: string): Promise<void> {

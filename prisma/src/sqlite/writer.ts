@@ -9,8 +9,6 @@ import type { Command, FileOperations, OperationName, Outcome } from './writer-t
 export interface Thread extends FileOperations {
   /** Resolves once it has ended. */
   readonly ended: Promise<void>
-  /** Ends it after its last operation. */
-  stop(): Promise<void>
   /** Closes the file and ends it, unless the files are not its own any more: it is then left until the process ends. */
   close(): Promise<void>
 }
@@ -104,7 +102,6 @@ export function startThread(file: string): Thread {
       })
 
   const closeFile = command<boolean>('closeFile')
-  const stop = async () => void (await worker.terminate())
   return {
     open: command('open'),
     queryRaw: command('queryRaw'),
@@ -112,13 +109,12 @@ export function startThread(file: string): Thread {
     executeScript: command('executeScript'),
     sync: command('sync'),
     copyFile: command('copyFile'),
-    checkCopy: command('checkCopy'),
     closeFile,
     ended,
-    stop,
 
     async close() {
-      if (await closeFile()) await stop()
+      if (!counts.has(count)) return
+      if (await closeFile()) await worker.terminate()
       else isThreadLeft = true
     },
   }
@@ -151,7 +147,7 @@ export function createWriter(file: string, patience: number): Writer {
       files = await thread.open(file, { known: files })
       return thread
     } catch (error) {
-      await thread.stop()
+      await thread.close()
       throw error
     }
   }

@@ -27,7 +27,7 @@ test('what writes has the settings that durability needs, and what reads cannot 
 
 test('a database whose disk does not support these settings is rejected', async () => {
   const thread = startThread('/srv/plants.db')
-  onTestFinished(thread.stop)
+  onTestFinished(thread.close)
   await expect(thread.open(':memory:')).rejects.toThrow(
     new StorageError(':memory: does not support journal_mode=WAL and synchronous=FULL: put it on a local disk'),
   )
