@@ -156,11 +156,16 @@ test('a field of the path and the body is sent in both, and an input without fie
   await expect(byText?.({})).rejects.toThrow('value: is required')
 })
 
-test('the fake names the items of a list that are invalid, and the first three of all, as the service does', async () => {
+test('the fake checks lists and responds with int64s, as the service does', async () => {
   const query = z.object({ labels: listOf(TextSchema), size: Page, page: Page })
-  const { folder } = await createSdk({ createPlant: ownContract.createPlant, searchBeds: { ...getBed, query } })
+  const bed = z.object({ id: Int64Schema, rows: z.array(z.object({ seq: Int64Schema })) })
+  const operations = { searchBeds: { ...getBed, query }, getBed: { ...getBed, ...inPath, responses: { 200: bed } } }
+  const { folder, createClient } = await createSdk({ createPlant: ownContract.createPlant, ...operations })
   const { createFakePlantStore } = await import(path.join(folder, 'src/testing/index.ts'))
+  const { handlers } = await import(path.join(folder, 'src/testing/operations.ts'))
+  handlers.getBed = ({ id }: { id: bigint }) => ({ data: { id, rows: [{ seq: BIG }, { seq: 1n }] }, unused: {} })
   const fake = createFakePlantStore()
+  expect(await createClient(fake)['getBed']?.({ id: BIG })).toEqual({ id: BIG, rows: [{ seq: BIG }, { seq: 1n }] })
   const headers = { authorization: `Bearer ${fake.token}` }
   const response = await fake.fetch(`${fake.baseUrl}/beds?labels=%00&labels=a&labels=%00&size=x`, { headers })
   const [one, two] = [0, 2].map((index) => `labels.${index}: must not contain U+0000 or a lone surrogate`)
