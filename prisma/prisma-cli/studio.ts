@@ -36,7 +36,7 @@ export async function prepareStudio(url: string): Promise<string> {
   await (await engine.beginReading()).close()
   if (!isPostgresqlUrl(url)) {
     if (process.platform === 'win32' || !url.includes('\\')) return url
-    throw new StorageError(`Prisma Studio reads the \\ in ${engine.database} as /: link to it from a path without one.`)
+    throw new StorageError(`Prisma Studio reads the \\ in ${engine.subject} as /: link to it from a path without one.`)
   }
   const { host, port, database, user, isPooled, config } = readAddress(url)
   const password = typeof config.password === 'function' ? await config.password() : ''

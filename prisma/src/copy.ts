@@ -20,7 +20,7 @@ export interface CopyResult {
 }
 
 /** A connection of a copy, and the name of its database in messages. */
-type Side = Pick<Engine, 'database'> & Pick<Session, 'connection'>
+type Side = Pick<Engine, 'subject'> & Pick<Session, 'connection'>
 
 /**
  * The tables that are copied, in this order, each with the column that orders its rows and a value before all of them. The
@@ -77,7 +77,7 @@ export async function copyDatabase(from: CopyAddress, to: CopyAddress, onProgres
         onProgress,
       )
       await naming(to.setting, writing.commit)
-      return { source: source.database, target: target.database, plants, tokens }
+      return { source: source.subject, target: target.subject, plants, tokens }
     } finally {
       await writing.close()
     }
@@ -130,19 +130,19 @@ async function copyAll(
   if (after[0]?.['data_version'] !== before[0]?.['data_version']) {
     const reason =
       'was changed meanwhile. Nothing was stored: stop every server that uses it, and run the same command again'
-    throw new StorageError(`${source.database} ${reason}`)
+    throw new StorageError(`${source.subject} ${reason}`)
   }
   return counts
 }
 
 /** Rejects a target that has been used. The secret that a server creates when it starts is replaced: nothing relies on it yet. */
-async function rejectData({ database, connection }: Side): Promise<void> {
+async function rejectData({ subject, connection }: Side): Promise<void> {
   await connection.executeRaw(toQuery('DELETE FROM "Secret"'))
   for (const { table } of TABLES) {
     const rows = await select(connection, `SELECT 1 FROM "${table}" LIMIT 1`)
     if (rows.length === 0) continue
     const advice = 'choose a new database as the target, or check --from and --to'
-    throw new StorageError(`${database} is not empty, it has a ${table.toLowerCase()}: ${advice}`)
+    throw new StorageError(`${subject} is not empty, it has a ${table.toLowerCase()}: ${advice}`)
   }
 }
 

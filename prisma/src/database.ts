@@ -60,7 +60,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
       const [row] = await select<{ name: string | null }>(adapter, SELECT_NEWEST)
       if (!row?.name || row.name <= newest) return
       const reason = `was migrated by a newer version, with ${row.name}: stop this server, and start that version`
-      throw new StorageError(`${engine.database} ${reason}`)
+      throw new StorageError(`${engine.subject} ${reason}`)
     }
 
     return {
@@ -69,7 +69,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
       tokens,
       secret: (secret) => readSecret(prisma, secret),
 
-      whyUnavailable: createReadiness(prove, engine.database),
+      whyUnavailable: createReadiness(prove, engine.subject),
       logBytes: engine.logBytes ?? (async () => 0),
       close,
     }
@@ -99,20 +99,20 @@ async function newestMigration(folder: string): Promise<string> {
  *   cannot be used, or the engine is another
  */
 export async function backupDatabase(url: string, copy: string, onProgress?: OnProgress): Promise<void> {
-  const { database, backup } = await loadEngine(url)
+  const { subject, backup } = await loadEngine(url)
   if (backup) return backup(copy, onProgress)
   const guide = 'docs/production/several-machines/README.md'
-  throw new StorageError(`${database} is backed up by PostgreSQL's own tools: see ${guide}`)
+  throw new StorageError(`${subject} is backed up by PostgreSQL's own tools: see ${guide}`)
 }
 
 /** Creates what explains why requests would fail now. After a failure it only has to notice that it is over. */
-function createReadiness(probe: () => Promise<void>, database: string): Database['whyUnavailable'] {
+function createReadiness(probe: () => Promise<void>, subject: string): Database['whyUnavailable'] {
   let wasAvailable = true
   return async () => {
     const patience = wasAvailable ? REQUEST_PATIENCE : 0
     const probing = retry(probe, { patience, maxPause: PROBE_PAUSE })
     try {
-      await limitTime(probing, PROBE_TIMEOUT, () => new StorageError(`${database} does not respond`))
+      await limitTime(probing, PROBE_TIMEOUT, () => new StorageError(`${subject} does not respond`))
       wasAvailable = true
       return undefined
     } catch (error) {
@@ -120,8 +120,8 @@ function createReadiness(probe: () => Promise<void>, database: string): Database
       const { message } = error as Error
       if (!(error instanceof StorageError)) return `The database cannot be used: ${message}.`
       // Without the path or the address, which a probe does not need to know.
-      const isNamed = message.startsWith(database)
-      return isNamed ? `The database ${message.slice(message.indexOf(' ', database.length) + 1)}.` : `${message}.`
+      const isNamed = message.startsWith(subject)
+      return isNamed ? `The database ${message.slice(message.indexOf(' ', subject.length) + 1)}.` : `${message}.`
     }
   }
 }

@@ -6,8 +6,8 @@ import type { PrismaClient } from './generated/sqlite/client.ts'
 /** What an engine does for one database. Everything that it throws because of the database is a {@link StorageError}. */
 export interface Engine {
   readonly name: 'sqlite' | 'postgresql'
-  /** Names the database in messages, without user and password. */
-  readonly database: string
+  /** Names the database at the beginning of messages, without user and password. */
+  readonly subject: string
   readonly statements: Statements
   /** How long a startup waits for a database that is locked, migrated by another process, or not reachable, in milliseconds. */
   readonly startupPatience: number

@@ -23,6 +23,14 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
   return Promise.all(names.sort().map(read))
 }
 
+/** A migration that a database has. */
+interface AppliedMigration {
+  readonly name: string
+  readonly checksum: string
+  /** NULL: it was interrupted. */
+  readonly finishedAt: unknown
+}
+
 const HISTORY = '_prisma_migrations'
 /** Tables of what replicates or hosts a database, such as Litestream's and Cloudflare's, and of PostGIS: no program is known by them. */
 const OF_TOOLS = /^(_|spatial_ref_sys$)/
@@ -38,6 +46,9 @@ const createHistory = (time: string) => `
     started_at ${time} NOT NULL DEFAULT CURRENT_TIMESTAMP,
     applied_steps_count INTEGER NOT NULL DEFAULT 0
   )`
+const SELECT_APPLIED = `
+  SELECT migration_name AS name, checksum, finished_at AS "finishedAt" FROM _prisma_migrations WHERE rolled_back_at IS NULL
+  ORDER BY migration_name`
 const INSERT_APPLIED = `
   INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name", "started_at", "finished_at", "applied_steps_count")
   VALUES ($1, $2, $3, $4, $5, 1)`
@@ -97,7 +108,7 @@ export async function checkMigrated(url: string, folder?: string): Promise<void>
   const pending = await findPending(engine, await readMigrations(folder ?? engine.migrationsFolder))
   if (pending.length === 0) return
   const names = pending.map(({ name }) => name).join(', ')
-  throw new StorageError(`${engine.database} needs the migrations ${names}: run "plant-store migrate"`)
+  throw new StorageError(`${engine.subject} needs the migrations ${names}: run "plant-store migrate"`)
 }
 
 async function findPending(engine: Engine, migrations: readonly Migration[]): Promise<Migration[]> {
@@ -115,14 +126,13 @@ async function findPending(engine: Engine, migrations: readonly Migration[]): Pr
  */
 async function pendingMigrations(
   connection: Connection,
-  { database, statements }: Engine,
+  { subject, statements }: Engine,
   migrations: readonly Migration[],
 ): Promise<Migration[]> {
   const tables = await select<{ name: string }>(connection, statements.selectTables)
   const rejectOther = (has: string) => {
-    throw new StorageError(
-      `${database} belongs to another program: it has ${has}, but not the plant store's; point DATABASE_URL at another database`,
-    )
+    const reason = `it has ${has}, but not the plant store's; point DATABASE_URL at another database`
+    throw new StorageError(`${subject} belongs to another program: ${reason}`)
   }
   if (!tables.some(({ name }) => name === HISTORY)) {
     const other = tables.find(({ name }) => !OF_TOOLS.test(name))
@@ -131,32 +141,26 @@ async function pendingMigrations(
   }
 
   const missing = new Map(migrations.map((migration) => [migration.name, migration]))
-  const applied = await select(
-    connection,
-    `SELECT migration_name AS name, checksum, finished_at FROM _prisma_migrations WHERE rolled_back_at IS NULL
-     ORDER BY migration_name`,
-  )
-  if (applied.length > 0 && !applied.some(({ name }) => missing.has(String(name)))) rejectOther('migrations')
-  for (const { name, checksum, finished_at: finishedAt } of applied) {
-    const migration = missing.get(String(name))
-    if (finishedAt === null) {
-      throw new StorageError(
-        `${database} is incomplete because the migration ${name} was interrupted: restore a backup, or fix it and run \`npm run prisma -- migrate resolve\` in the repository`,
-      )
-    }
-    if (!migration) {
-      throw new StorageError(
-        `${database} was written by a newer version, or one that was never released, with the migration ${name}: start that version, or restore a backup`,
-      )
-    }
-    if (checksumOf(migration) !== checksum) {
-      throw new StorageError(
-        `${database} was migrated with another text of ${name}, which a released version never has: restore the original migration.sql, or point DATABASE_URL at a new database`,
-      )
-    }
-    missing.delete(migration.name)
+  const applied = await select<AppliedMigration>(connection, SELECT_APPLIED)
+  if (applied.length > 0 && !applied.some(({ name }) => missing.has(name))) rejectOther('migrations')
+  for (const each of applied) {
+    const mismatch = findMismatch(each, missing.get(each.name))
+    if (mismatch) throw new StorageError(`${subject} ${mismatch}`)
+    missing.delete(each.name)
   }
   return [...missing.values()]
+}
+
+/** Returns why a migration that a database has is not ours, and what to do; undefined: it is ours. */
+function findMismatch({ name, checksum, finishedAt }: AppliedMigration, ours?: Migration): string | undefined {
+  if (finishedAt === null) {
+    return `is incomplete because the migration ${name} was interrupted: restore a backup, or fix it and run \`npm run prisma -- migrate resolve\` in the repository`
+  }
+  if (!ours) {
+    return `was written by a newer version, or one that was never released, with the migration ${name}: start that version, or restore a backup`
+  }
+  if (checksumOf(ours) === checksum) return undefined
+  return `was migrated with another text of ${name}, which a released version never has: restore the original migration.sql, or point DATABASE_URL at a new database`
 }
 
 /**
@@ -190,7 +194,7 @@ async function applyMigrations(
     if (ofDatabase && (cause.isTemporary || step === '')) throw cause
     const original = ofDatabase ? cause.cause : cause
     const message = (isDriverAdapterError(original) && original.cause.originalMessage) || (cause as Error).message
-    throw new StorageError(`${engine.database} was not migrated and is unchanged: ${step}${message}`, { cause })
+    throw new StorageError(`${engine.subject} was not migrated and is unchanged: ${step}${message}`, { cause })
   }
   return pending.map(({ name }) => name)
 }

@@ -30,7 +30,7 @@ const USE_SCHEMA = `
 export function createEngine(address: Address): Engine {
   return {
     name: 'postgresql',
-    database: describeDatabase(address),
+    subject: describeDatabase(address),
     startupPatience: STARTUP_PATIENCE,
     statements,
     migrationsFolder: path.join(import.meta.dirname, '../../postgresql/migrations'),
@@ -48,12 +48,12 @@ async function open(
   address: Address,
   { patience = REQUEST_PATIENCE, modifiesPlants = false, onWarning }: OpenOptions,
 ): Promise<OpenedDatabase> {
-  const database = describeDatabase(address)
+  const subject = describeDatabase(address)
   // PostgreSQL gives a lock up before this, and says so.
   const timeout = Math.max(patience, REQUEST_PATIENCE) + GRACE
   const pool = await openSharedPool(address, timeout + SILENCE)
   const { connection, close } = pool
-  const prove = (writes: boolean) => proveGuarantees(connection, database, { modifiesPlants, writes })
+  const prove = (writes: boolean) => proveGuarantees(connection, subject, { modifiesPlants, writes })
   let schemaName: string
   try {
     // Another transaction may have the lock on the order of plants: the database is busy.
@@ -61,13 +61,13 @@ async function open(
     await retry(proveAtStart, { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE })
     const [row] = await select(connection, `SELECT nspname AS name FROM pg_namespace WHERE oid = ${SCHEMA}`)
     schemaName = String(row?.['name'])
-    const warning = onWarning && (await describeIntruders(connection, database))
+    const warning = onWarning && (await describeIntruders(connection, subject))
     if (warning) onWarning(warning)
   } catch (error) {
     await close()
-    throw asStorageError(error, database)
+    throw asStorageError(error, subject)
   }
-  const giveUp = () => lateError(database)
+  const giveUp = () => lateError(subject)
   const gate = createWriteGate(timeout, giveUp)
   return {
     adapter: createAdapter(pool, schemaName, {
@@ -75,7 +75,7 @@ async function open(
       read: (reading) => limitTime(reading, timeout, giveUp),
       write: gate.run,
     }),
-    probe: () => prove(gate.hasFailed()).catch((error) => Promise.reject(asStorageError(error, database))),
+    probe: () => prove(gate.hasFailed()).catch((error) => Promise.reject(asStorageError(error, subject))),
     close,
   }
 }
@@ -115,10 +115,10 @@ async function beginWriting(address: Address): Promise<Transaction> {
 }
 
 /** Names the database in an error of SQL, which only another program's schema can cause here. */
-function asStorageError(error: unknown, database: string): StorageError {
+function asStorageError(error: unknown, subject: string): StorageError {
   if (error instanceof StorageError) return error
   const { originalMessage } = ((error as Error).cause ?? {}) as { originalMessage?: string }
-  return new StorageError(`${database} cannot be used: ${originalMessage ?? (error as Error).message}`, {
+  return new StorageError(`${subject} cannot be used: ${originalMessage ?? (error as Error).message}`, {
     cause: error,
   })
 }

@@ -129,7 +129,7 @@ const WRITES_NUMBER = /^[^)]*"seq"/
  *
  * @param sql the statement that failed
  */
-export function translate(error: unknown, database: string, sql = ''): unknown {
+export function translate(error: unknown, subject: string, sql = ''): unknown {
   const text = describeError(error)
   const isChosen = text.startsWith('23505 ') && WRITES_NUMBER.test(sql)
   const known = isChosen ? undefined : STATES.find(([pattern]) => pattern.test(text))
@@ -139,12 +139,12 @@ export function translate(error: unknown, database: string, sql = ''): unknown {
   const reason = /\w+ = off/.exec(text)?.[0] ?? text.slice(text.indexOf(' ') + 1)
   // The adapter's message is often no more than a name: the log needs the server's own words.
   if (isDriverAdapterError(error)) error.message = text
-  return new StorageError(`${database} ${sentence.replace('$', () => reason)}`, { ...failure, cause: error })
+  return new StorageError(`${subject} ${sentence.replace('$', () => reason)}`, { ...failure, cause: error })
 }
 
 /** Creates the error of what this process gives up. */
-export function lateError(database: string): StorageError {
-  return new StorageError(`${database} ${UNREACHABLE}`, later())
+export function lateError(subject: string): StorageError {
+  return new StorageError(`${subject} ${UNREACHABLE}`, later())
 }
 
 /** Returns whether what failed may have happened all the same: nothing came back. */

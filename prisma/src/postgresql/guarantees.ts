@@ -49,13 +49,13 @@ const SELECT_SETTINGS = `
 /**
  * Checks settings that cannot be a condition of each statement. They may change at any time.
  *
- * @param database names it in messages
+ * @param subject names the database in messages
  * @throws {StorageError} if one breaks a promise
  */
-export async function checkSettings(connection: Connection, database: string): Promise<void> {
+export async function checkSettings(connection: Connection, subject: string): Promise<void> {
   const [{ version, encoding, isolation } = {}] = await select(connection, SELECT_SETTINGS)
   const reject = (reason: string) => {
-    throw new StorageError(`${database} ${reason}`)
+    throw new StorageError(`${subject} ${reason}`)
   }
   // The oldest version that PostgreSQL itself still maintains.
   if (!/^(1[4-9]|[2-9]\d)/.test(String(version))) reject(`runs PostgreSQL ${version}: upgrade to 14 or newer`)
@@ -69,11 +69,11 @@ export async function checkSettings(connection: Connection, database: string): P
  * Checks that a database guarantees what the plant store promises: what is committed survives a power failure, texts are stored
  * as they are, plants become visible in the order of their numbers, and this user may do what requests need.
  *
- * @param database names it in messages
+ * @param subject names the database in messages
  * @throws {StorageError} if a setting or the schema breaks a promise, a right or a table is missing, or one is locked
  */
-export async function proveGuarantees(connection: Connection, database: string, proof: Proof): Promise<void> {
-  await checkSettings(connection, database)
+export async function proveGuarantees(connection: Connection, subject: string, proof: Proof): Promise<void> {
+  await checkSettings(connection, subject)
   await connection.executeScript(writeAndUndo(proof))
 }
 
@@ -127,11 +127,11 @@ export async function revokeRights(connection: Connection, tables: readonly stri
 }
 
 /** Returns a sentence about the roles that may change tokens or use secrets, if there are others than the owner and this user. */
-export async function describeIntruders(connection: Connection, database: string): Promise<string | undefined> {
+export async function describeIntruders(connection: Connection, subject: string): Promise<string | undefined> {
   const grants = await selectGrants(connection, ['Token', 'Secret'])
   const isDangerous = ({ name, rights, isOwn }: Grant) => !isOwn && (name === '"Secret"' || rights !== 'SELECT')
   const roles = new Set(grants.filter(isDangerous).map(({ role }) => role))
   if (roles.size === 0) return undefined
   const list = [...roles].join(', ')
-  return `${database} lets ${list} change tokens or read secrets, and so use every account: run REVOKE ALL ON "Token", "Secret" FROM ${list}`
+  return `${subject} lets ${list} change tokens or read secrets, and so use every account: run REVOKE ALL ON "Token", "Secret" FROM ${list}`
 }

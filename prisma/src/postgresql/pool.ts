@@ -63,7 +63,7 @@ export function openSharedPool(address: Address, timeout: number): Promise<Pool>
 
 /** Opens a pool of connections. */
 export async function openPool(address: Address, settings: pg.PoolConfig): Promise<Pool> {
-  const database = describeDatabase(address)
+  const subject = describeDatabase(address)
   const sockets = new Set<Socket>()
   const pool = new pg.Pool({
     connectionTimeoutMillis: CONNECT_TIMEOUT,
@@ -88,7 +88,7 @@ export async function openPool(address: Address, settings: pg.PoolConfig): Promi
         pool.options.max = max
       }, FULL_TIME).unref()
     }
-    throw translate(error, database, sql)
+    throw translate(error, subject, sql)
   }
   const naming = address.isPooled ? {} : { statementNameGenerator: createNames() as (query: SqlQuery) => string }
   // The adapter listens to the errors of idle connections, which the pool has removed. Those of others fail a statement.

@@ -48,15 +48,15 @@ export function connect(file: string, { readonly = false, timeout = 0 }: Connect
       throw translate(error, file)
     }
   }
-  const database = run(() => new BetterSqlite3(file, { fileMustExist: file !== ':memory:', readonly, timeout }))
+  const sqlite = run(() => new BetterSqlite3(file, { fileMustExist: file !== ':memory:', readonly, timeout }))
   const statements = new Map<string, Statement>()
   // Integers above 2^53 are read exactly.
-  database.defaultSafeIntegers(true)
+  sqlite.defaultSafeIntegers(true)
 
   function prepare(sql: string): Statement {
     const known = statements.get(sql)
     if (known) return known
-    const prepared = database.prepare<unknown[], Value[]>(sql)
+    const prepared = sqlite.prepare<unknown[], Value[]>(sql)
     if (prepared.reader) prepared.raw()
     const statement = { prepared, hasNames: /\$1\b/.test(sql) }
     statements.set(sql, statement)
@@ -79,9 +79,9 @@ export function connect(file: string, { readonly = false, timeout = 0 }: Connect
         const { prepared, hasNames } = prepare(query.sql)
         return prepared.run(...toArguments(query, hasNames)).changes
       }),
-    executeScript: async (script) => run(() => void database.exec(script)),
+    executeScript: async (script) => run(() => void sqlite.exec(script)),
     startTransaction: rejectTransaction,
-    dispose: async () => void database.close(),
+    dispose: async () => void sqlite.close(),
   }
 }
 

@@ -28,7 +28,7 @@ const FIRST_QUERY = toQuery('SELECT 1 FROM sqlite_schema')
 export function createEngine(file: string): Engine {
   return {
     name: 'sqlite',
-    database: file,
+    subject: file,
     startupPatience: STARTUP_PATIENCE,
     statements,
     migrationsFolder: path.join(import.meta.dirname, '../../migrations'),
