@@ -4,7 +4,7 @@ import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { startServer } from '@plant-store/server'
-import { bound, collect, until } from '../programs.ts'
+import { bound, startProgram } from '../programs.ts'
 import { afterFile } from '../temporary.ts'
 import { built } from './built.ts'
 
@@ -18,17 +18,16 @@ export interface CommandResult {
   stderr: string
 }
 
-/** Starts the command line without the settings of this process's environment; `nofile` is the limit of open files. */
-export function spawnCommand(
-  args: readonly string[],
-  environment: Record<string, string> = {},
-  nofile?: number,
-): ChildProcess {
-  const { PATH = '', HOME = '' } = process.env
-  const limit = nofile ? ['sh', '-c', `ulimit -n ${nofile}; exec "$@"`, 'sh'] : []
-  const [program, ...parameters] = bound([...limit, ...commandLine(args)])
-  const env = { PATH, HOME, ...environment }
-  const child = spawn(program, parameters, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+/** Returns an environment without the settings of this process. */
+function createEnvironment(settings: Record<string, string>): NodeJS.ProcessEnv {
+  const { PATH, HOME } = process.env
+  return { PATH, HOME, ...settings }
+}
+
+/** Starts the command line without the settings of this process's environment. */
+export function spawnCommand(args: readonly string[], settings: Record<string, string> = {}): ChildProcess {
+  const [program, ...parameters] = bound(commandLine(args))
+  const child = spawn(program, parameters, { env: createEnvironment(settings), stdio: ['ignore', 'pipe', 'pipe'] })
   // A test that fails may leave processes behind.
   afterFile(() => child.kill('SIGKILL'))
   return child
@@ -54,29 +53,24 @@ export async function runCommand(
 /** A server in another process. */
 export type ServerProcess = Awaited<ReturnType<typeof startServerProcess>>
 
-/** Starts `plant-store serve` and waits until it is ready. */
-export async function startServerProcess(environment: Record<string, string>, nofile?: number) {
-  const child = spawnCommand(['serve'], { PORT: '0', SHUTDOWN_DELAY: '0', ...environment }, nofile)
-  const closed = once(child, 'close') as Promise<[number | null]>
-  const output = collect(child.stdout, child.stderr)
-  const end = () => child.exitCode ?? child.signalCode
-  await until(() => end() !== null || output().includes('"msg":"ready"'), STARTUP_TIMEOUT)
-  if (end() !== null) throw new Error(`the server ended with ${end()}:\n${output()}`)
+/** Starts `plant-store serve` and waits until it is ready; `nofile` is its limit of open files. */
+export async function startServerProcess(settings: Record<string, string>, nofile?: number) {
+  const limit = nofile ? ['sh', '-c', `ulimit -n ${nofile}; exec "$@"`, 'sh'] : []
+  const env = createEnvironment({ PORT: '0', SHUTDOWN_DELAY: '0', ...settings })
+  const options = { env, timeout: STARTUP_TIMEOUT }
+  const { pid, output, stop } = await startProgram([...limit, ...commandLine(['serve'])], /"msg":"ready"/, options)
+  afterFile(() => stop('SIGKILL'))
   const settingOf = (name: string) => new RegExp(`"${name}":"([^"]+)"`).exec(output())?.[1]
   return {
     url: String(settingOf('url')),
     /** The private port; undefined if there is none. */
     adminUrl: settingOf('adminUrl'),
-    pid: child.pid as number,
+    pid,
     /** Returns everything printed so far. */
     output,
-    signal: (signal: NodeJS.Signals) => void child.kill(signal),
+    signal: (signal: NodeJS.Signals) => void process.kill(pid, signal),
     /** Sends a signal and returns the exit code. */
-    async end(signal: NodeJS.Signals = 'SIGTERM') {
-      child.kill(signal)
-      const [code] = await closed
-      return code
-    },
+    end: stop,
   }
 }
 
