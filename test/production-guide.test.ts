@@ -95,16 +95,6 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     }
   })
 
-  test('the command ignores a file .env of the current folder, which may belong to anyone', async () => {
-    const evil = `mkdir -p /tmp/evil; cd /tmp/evil; echo 'require("fs").writeFileSync("/tmp/evil/ran", "")' >run.cjs
-      printf 'PORT=many\nNODE_OPTIONS=--require=/tmp/evil/run.cjs\n' >.env; chmod -R a+rwX .`
-    const list = await machine.run(
-      `${evil}; plant-store token list; plant-store backup /var/backups/plant-store/evil.db`,
-    )
-    expect(list).toContain('me')
-    expect(await machine.run('rm /var/backups/plant-store/evil.db; ls /tmp/evil')).toBe('run.cjs\n')
-  })
-
   test('nginx passes on links, errors, the address of the client, and its request id', async () => {
     const owner = token
     token = (await machine.run('plant-store token create --account many')).trim()
@@ -164,11 +154,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
       await expect.poll(() => show('ActiveState')).toBe('failed')
       expect(await show('NRestarts')).toBe('0')
     }
-    await machine.run(`cp ${file} /root/as-it-was
-      sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=3001/' ${file}
-      printf 'ADMIN_HOST=::\nHTTP_PROXY=http://127.0.0.1:1\nNODE_USE_ENV_PROXY=1\n' >>${file}
-      systemctl restart plant-store; cp /root/as-it-was ${file}
-      sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=3001/' ${file}; systemctl restart plant-store`)
+    await machine.run(`sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=3001/' ${file}; systemctl restart plant-store`)
     expect(await plants()).toEqual(['plant 1'])
   })
 
