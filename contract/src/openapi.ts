@@ -3,7 +3,7 @@ import { type AppRoute, ContractNoBody, isAppRoute } from '@ts-rest/core'
 import * as z from 'zod'
 import { contract, type OperationMetadata, type Scope } from './contract.ts'
 import { type ErrorBody, type ErrorName, ErrorSchema, errorCatalogue } from './errors.ts'
-import { type Components, describe, type JsonSchema, reject } from './json-schema.ts'
+import { type Components, type Direction, describe, type JsonSchema, reject } from './json-schema.ts'
 
 export { type Components, type JsonSchema, reject } from './json-schema.ts'
 
@@ -12,7 +12,7 @@ export interface Content {
   readonly 'application/json': {
     readonly schema: JsonSchema
     /** Of an error response: each error that it may have, by its name. */
-    examples?: Readonly<Record<string, { readonly value: ErrorBody }>>
+    readonly examples?: Readonly<Record<string, { readonly value: ErrorBody }>>
   }
 }
 
@@ -73,7 +73,7 @@ export interface OpenApiOptions {
 }
 
 /** An operation of a contract. */
-type Route = AppRoute & { readonly metadata: OperationMetadata }
+type Route = AppRoute & { readonly name: string; readonly metadata: OperationMetadata }
 
 /** The version of this package: that of `package.json`. `npm run changeset -- version` sets it, and a test compares them. */
 const VERSION = '1.0.0'
@@ -116,12 +116,12 @@ export function createOpenApiDocument({
   serverUrl = '/',
   operations = contract,
 }: OpenApiOptions = {}): OpenApiDocument {
-  const routes = Object.entries(operations).map(([name, value]) => [name, asOperation(name, value)] as const)
+  const routes = Object.entries(operations).map(([name, value]) => asOperation(name, value))
   const components: Components = {}
   const paths = describePaths(routes, components)
   // Any path may respond with an `Error`, also one that no operation has.
   describe(ErrorSchema, 'response', 'Error', components)
-  const tags = routes.flatMap(([, { metadata }]) => metadata.tag ?? [])
+  const tags = routes.flatMap(({ metadata }) => metadata.tag ?? [])
   return {
     openapi: '3.1.1',
     info: {
@@ -153,7 +153,7 @@ function asOperation(name: string, value: unknown): Route {
   if (!(value instanceof Object && isAppRoute(value as AppRoute))) {
     return reject(name, 'is not an operation; move the operations of a nested router to the top level')
   }
-  const route = value as Route
+  const route = { ...value, name } as Route
   const require = (isMet: boolean, part: string, reason: string) => isMet || reject(`${name}: ${part}`, reason)
   require(route.metadata !== undefined, 'metadata', 'is missing; add defineMetadata({ scope })')
   require(route.headers === undefined, 'headers', 'header parameters are not supported; use the query or the body')
@@ -171,12 +171,13 @@ function asOperation(name: string, value: unknown): Route {
     const status = statusOf(error)
     require(statuses.includes(status), 'metadata.errors', `has ${error}; add the response ${status}`)
   }
-  checkIdempotent(route, statuses, `${name}: metadata.idempotent`)
+  checkIdempotent(route, statuses)
   return route
 }
 
 /** Rejects an operation that the SDK would retry, although the first attempt may have changed what the retry responds. */
-function checkIdempotent({ method, metadata }: Route, statuses: readonly number[], place: string): void {
+function checkIdempotent({ name, method, metadata }: Route, statuses: readonly number[]): void {
+  const place = `${name}: metadata.idempotent`
   if (metadata.idempotent === undefined && !IDEMPOTENT.includes(method)) {
     const fix = 'set true if a repeated request changes nothing more and gets the same response, false if not'
     reject(place, `is missing, and a ${method} is not idempotent by itself (RFC 9110 section 9.2.2); ${fix}`)
@@ -194,17 +195,14 @@ function bodyOf(route: AppRoute): object | undefined {
 }
 
 /** Describes the operations of each path, by their method in lower case. */
-function describePaths(
-  routes: readonly (readonly [name: string, route: Route])[],
-  components: Components,
-): OpenApiDocument['paths'] {
+function describePaths(routes: readonly Route[], components: Components): OpenApiDocument['paths'] {
   const paths: Record<string, Record<string, Operation>> = {}
-  const named = routes.flatMap(([, { metadata }]) => metadata.errors ?? [])
-  for (const [index, [name, route]] of routes.entries()) {
-    const earlier = routes.slice(0, index).find(([, each]) => covers(each, route))
-    if (earlier) reject(name, `its requests go to ${earlier[0]} before it; change the path, or move it up`)
+  const named = routes.flatMap(({ metadata }) => metadata.errors ?? [])
+  for (const [index, route] of routes.entries()) {
+    const earlier = routes.slice(0, index).find((each) => covers(each, route))
+    if (earlier) reject(route.name, `its requests go to ${earlier.name} before it; change the path, or move it up`)
     const errors = ERROR_NAMES.filter((error) => isSent(error, route, named))
-    const operation = describeOperation(name, route, errors, components)
+    const operation = describeOperation(route, errors, components)
     const template = route.path.replace(/:(\w+)/g, '{$1}')
     paths[template] = { ...paths[template], [route.method.toLowerCase()]: operation }
   }
@@ -217,10 +215,10 @@ function covers({ method, path }: Route, other: Route): boolean {
 }
 
 /** Whether a route responds with an error. `named` are those of only some operations. */
-function isSent(error: ErrorName, { metadata, query, ...route }: Route, named: readonly ErrorName[]): boolean {
-  if (named.includes(error)) return metadata.errors?.includes(error) ?? false
-  if (error === 'invalidQuery') return query !== undefined
-  return !['malformedJson', 'invalidBody'].includes(error) || bodyOf(route as AppRoute) !== undefined
+function isSent(error: ErrorName, route: Route, named: readonly ErrorName[]): boolean {
+  if (named.includes(error)) return route.metadata.errors?.includes(error) ?? false
+  if (error === 'invalidQuery') return route.query !== undefined
+  return !['malformedJson', 'invalidBody'].includes(error) || bodyOf(route) !== undefined
 }
 
 function statusOf(error: ErrorName): number {
@@ -228,20 +226,15 @@ function statusOf(error: ErrorName): number {
 }
 
 /** Describes an operation, and adds its components. */
-function describeOperation(
-  name: string,
-  route: Route,
-  errors: readonly ErrorName[],
-  components: Components,
-): Operation {
+function describeOperation(route: Route, errors: readonly ErrorName[], components: Components): Operation {
+  const { name } = route
   const { scope, tag, paged = false, idempotent = true } = route.metadata
-  const path = describeParameters('path', route, `${name}: pathParams`, components)
-  const query = describeParameters('query', route, `${name}: query`, components)
-  const parameters = [...path.parameters, ...query.parameters]
+  const [inPath, ofPath] = describeParameters('path', route, components)
+  const [inQuery, ofQuery] = describeParameters('query', route, components)
   const body = bodyOf(route)
-  const content = body && describeBody(body, 'request', ['object'], `${name}: body`, components)
+  const schema = body && describeBody(body, 'request', ['object'], `${name}: body`, components)
   // What the server responds before the operation, whatever that declares: an invalid parameter of a path names nothing.
-  const before = { ...(route.pathParams !== undefined && { 404: ErrorSchema }), ...(content && BODY_ERRORS) }
+  const before = { ...(route.pathParams !== undefined && { 404: ErrorSchema }), ...(body && BODY_ERRORS) }
   const responses = Object.entries({ ...before, ...route.responses }).map(([key, body]: [string, unknown]) => {
     const status = Number(key)
     const isPage = paged && status < 300
@@ -249,37 +242,34 @@ function describeOperation(
     // These statuses never have a body (RFC 9110 sections 15.3.5 and 15.3.6).
     if ([204, 205].includes(status) && body !== ContractNoBody) reject(place, 'has no body; use c.noBody()')
     const types = isPage ? ['array'] : ['object', 'array']
-    const content = body === ContractNoBody ? undefined : describeBody(body, 'response', types, place, components)
+    const schema = body === ContractNoBody ? undefined : describeBody(body, 'response', types, place, components)
     const own = errors.filter((error) => statusOf(error) === status)
-    return [key, describeResponse(status, content, own, isPage)]
+    return [key, { ...describeResponse(status, schema, own), headers: responseHeaders(status, isPage) }]
   })
-  const isPage = ['limit', 'cursor'].every((each) => query.parameters.some((own) => own.name === each && !own.required))
+  const isPage = ['limit', 'cursor'].every((each) => inQuery.some((own) => own.name === each && !own.required))
   if (paged && !isPage) reject(`${name}: query`, 'has no optional limit and cursor; add them, or remove `paged`')
   const repetition = idempotent ? (IDEMPOTENT.includes(route.method) ? undefined : REPEATABLE) : NOT_REPEATABLE
   return {
     operationId: name,
     summary: route.summary,
-    description: [route.description, path.description, query.description, repetition].filter(Boolean).join('\n\n'),
+    description: [route.description, ofPath, ofQuery, repetition].filter(Boolean).join('\n\n'),
     tags: tag && [tag.name],
     deprecated: route.deprecated,
     security: [{ bearer: [scope] }],
     'x-idempotent': idempotent,
     'x-paged': paged,
-    parameters,
-    requestBody: content && { required: true, content },
+    parameters: [...inPath, ...inQuery],
+    requestBody: schema && { required: true, content: { 'application/json': { schema } } },
     responses: Object.fromEntries(responses),
   }
 }
 
-function describeParameters(
-  kind: 'path' | 'query',
-  route: AppRoute,
-  place: string,
-  components: Components,
-): { parameters: Parameter[]; description?: string | undefined } {
+/** Describes the parameters of a path or a query, and all of them together, if that says more. */
+function describeParameters(kind: 'path' | 'query', route: Route, components: Components): [Parameter[], string?] {
+  const place = `${route.name}: ${kind === 'path' ? 'pathParams' : 'query'}`
   const schema = kind === 'path' ? route.pathParams : route.query
   const inPath = kind === 'path' ? (route.path.match(/(?<=:)\w+/g) ?? []) : []
-  if (schema === undefined && inPath.length === 0) return { parameters: [] }
+  if (schema === undefined && inPath.length === 0) return [[]]
   if (!(schema instanceof z.ZodObject)) return reject(place, 'must be a z.object() with a field per parameter')
   const { properties = {}, required = [], description } = describe(schema, 'parameter', place, components)
   const names = [Object.keys(properties), required].map((each) => each.toSorted().join())
@@ -290,37 +280,26 @@ function describeParameters(
     const { description, deprecated } = schema
     return { in: kind, name, required: required.includes(name) || undefined, description, deprecated, schema }
   })
-  return { parameters, description }
+  return description === undefined ? [parameters] : [parameters, description]
 }
 
 /** Describes a JSON body, which must be of one of these types: an object or a list may grow. */
-function describeBody(
-  value: unknown,
-  direction: 'request' | 'response',
-  types: readonly string[],
-  place: string,
-  components: Components,
-): Content {
+function describeBody(value: unknown, direction: Direction, types: string[], place: string, components: Components) {
   const schema = describe(value, direction, place, components)
   const { type = '' } = components[schema.$ref?.split('/').at(-1) ?? ''] ?? schema
   if (!types.includes(type)) reject(place, `must be an ${types.join(' or an ')}; change its schema`)
-  return { 'application/json': { schema } }
+  return schema
 }
 
 /** Describes a response of success, or of errors that have its status. */
-function describeResponse(
-  status: number,
-  content: Content | undefined,
-  names: readonly ErrorName[],
-  isPage: boolean,
-): ResponseObject {
+function describeResponse(status: number, schema: JsonSchema | undefined, names: readonly ErrorName[]) {
   const errors = names.map((name) => ({ name, ...errorCatalogue[name] }))
-  const examples = errors.map(({ name, code, reason }) => [name, { value: { error: code, message: reason } }])
+  const entries = errors.map(({ name, code, reason }) => [name, { value: { error: code, message: reason } }])
   // The example of the schema has the number of another status.
-  if (content && errors.length > 0) content['application/json'].examples = Object.fromEntries(examples)
+  const examples = errors.length > 0 && { examples: Object.fromEntries(entries) }
   const reasons = errors.map(({ code, reason }) => `${code}: ${reason}`).join('\n\n')
-  const description = reasons || (status < 300 ? 'Success.' : 'Error.')
-  return { description, content, headers: responseHeaders(status, isPage) }
+  const content = schema && { 'application/json': { schema, ...examples } }
+  return { description: reasons || (status < 300 ? 'Success.' : 'Error.'), content }
 }
 
 /** Lists the headers of a response that clients can use. */
