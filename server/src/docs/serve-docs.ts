@@ -33,7 +33,7 @@ const FILES = [
  *   it take for the base URL
  */
 export function createDocs(publicUrl: string | undefined): (Route & { handle: RequestHandler })[] {
-  function route(target: string, content: Buffer, extension = target) {
+  function route(target: string, content: Buffer, extension = path.extname(target)) {
     const etag = tagOf(content)
     const handle: RequestHandler = (_request, response) => send(response.type(extension), content, etag)
     return { method: 'GET', path: target, handle }

@@ -1,3 +1,4 @@
+import { extname } from 'node:path'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { expect, test } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -51,11 +52,19 @@ test('GET /docs responds with a page that runs only scripts of this server, with
   expect(policy).not.toMatch(/unsafe|http|\*/)
 })
 
+const MEDIA_TYPES: Record<string, string> = {
+  '': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
 test('GET /docs loads everything from this server, with the security headers of every response', async () => {
   const paths = new Set(['/docs'])
   for (const path of paths) {
     const response = await get(path)
-    expect([path, response.status, response.headers.get('x-content-type-options')]).toEqual([path, 200, 'nosniff'])
+    const headers = ['x-content-type-options', 'content-type'].map((name) => response.headers.get(name))
+    expect([response.status, ...headers], path).toEqual([200, 'nosniff', MEDIA_TYPES[extname(path)]])
     expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; .*frame-ancestors 'none'$/)
     if (path.endsWith('swagger-ui-bundle.js')) continue
     for (const [reference] of (await response.text()).matchAll(/(?<=(?:href|src)="|from ')[^"']+/g)) {
