@@ -8,7 +8,6 @@ import { newFolder, run } from './run.mjs'
 
 const folder = newFolder('pack')
 
-run('npm', ['run', '--silent', 'setup'], 'inherit')
 // The server does not need the SDK, so the set-up does not build it.
 run('npm', ['--prefix', 'client', 'run', '--silent', 'build'])
 for (const name of ['contract', 'prisma', 'server', 'client']) {

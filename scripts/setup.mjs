@@ -12,12 +12,11 @@ import { findNode, linkNode } from './tools.mjs'
 const workspace = readFileSync(`${root}pnpm-workspace.yaml`, 'utf8')
 const packages = [...workspace.matchAll(/^ {2}- (\S+)$/gm)].map(([, folder]) => folder)
 
-const { delimiter } = path
-if (root.includes(delimiter))
-  fail(`The path ${root} has a "${delimiter}", which separates folders in PATH: move the clone.`)
+if (root.includes(path.delimiter))
+  fail(`The path ${root} has a "${path.delimiter}", which separates folders in PATH: move the clone.`)
 const node = findNode()
 // What a step starts runs on it, too.
-process.env['PATH'] = path.dirname(node) + delimiter + process.env['PATH']
+process.env['PATH'] = path.dirname(node) + path.delimiter + process.env['PATH']
 
 /** Does each step that is not up to date. Ends the process with exit code 1 if one fails. */
 function setUp({ build }) {

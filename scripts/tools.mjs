@@ -46,7 +46,6 @@ export function linkNode(node) {
   // `npm run`, `npx` and the programs of `node_modules/.bin` look here for Node.js first.
   const link = `${root}node_modules/.bin/${program}`
   if (!node.startsWith(cache) || (existsSync(link) && statSync(link).ino === statSync(node).ino)) return
-  mkdirSync(path.dirname(link), { recursive: true })
   rmSync(link, { force: true })
   // Windows lets only administrators make symbolic links.
   if (isWindows) linkSync(node, link)

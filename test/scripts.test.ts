@@ -34,7 +34,7 @@ const scripts = ['', 'contract/', 'prisma/', 'server/', 'client/', 'client/examp
 test('every script of the root sets up, except those that need no packages or set up where they do', () => {
   const setsUp = /^(node scripts\/setup\.mjs|npm run --silent setup)\b/
   const others = Object.keys(manifest.scripts).filter((name) => !setsUp.test(manifest.scripts[name]))
-  expect(others.sort().join(' ')).toBe('audit changeset check clean pack sbom')
+  expect(others.sort().join(' ')).toBe('audit changeset check clean sbom')
 })
 
 test.each([
@@ -54,6 +54,11 @@ test('pnpm runs in the version of packageManager and of its lockfile, everywhere
   expect(statSync(`${root}node_modules/.cache/pnpm/node_modules/pnpm/pnpm`).size).toBeLessThan(10_000)
   const others = ['grep', '-nE', 'npx.* pnpm|npm (i|install|exec) .*pnpm', '--', '*.mjs', '*.yml', 'Dockerfile']
   expect(run('git', others).stdout).toBe('')
+})
+
+test('npm run typecheck takes --watch, as npm run dev says, and what else tsc does', () => {
+  expect(manifest.scripts.dev).toContain('npm run typecheck -- --watch')
+  expect(run('npm', ['run', '--silent', 'typecheck', '--', '--dry']).stdout).toMatch(/client\/example/)
 })
 
 test('npm run dev serves, and again after a change of a source', async () => {

@@ -1,15 +1,12 @@
 /** Builds the package with nothing but tsc: `dist/esm` and `dist/cjs`, each with its types and maps. */
-import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
-import { compiler } from '../../scripts/build-package.mjs'
+import { root, run } from '../../scripts/run.mjs'
 
-const folder = path.join(import.meta.dirname, '..')
+const client = `${root}client`
 
-process.chdir(folder)
-rmSync('dist', { recursive: true, force: true })
+rmSync(`${client}/dist`, { recursive: true, force: true })
 for (const config of ['tsconfig.build.json', 'tsconfig.build.cjs.json']) {
-  execFileSync(process.execPath, [compiler, '--project', config], { stdio: 'inherit' })
+  run(process.execPath, [`${root}node_modules/typescript/bin/tsc`, '--project', `${client}/${config}`], 'inherit')
 }
 // The package's own package.json makes .js files ESM; this one makes them CommonJS.
-writeFileSync('dist/cjs/package.json', '{ "type": "commonjs", "sideEffects": false }\n')
+writeFileSync(`${client}/dist/cjs/package.json`, '{ "type": "commonjs", "sideEffects": false }\n')
