@@ -57,11 +57,10 @@ async function send(
   const headers = { authorization, ...(body && { 'content-type': 'application/json' }) }
   const response = await fetch(url + path, { method, headers, ...(body && { body }) })
   const text = await response.text()
-  const hasContent = response.status !== 204
-  expect(response.headers.get('content-type')).toBe(hasContent ? 'application/json; charset=utf-8' : null)
+  expect(response.headers.get('content-type')).toBe(text ? 'application/json; charset=utf-8' : null)
   expect(response.headers.get('x-request-id')).toMatch(/^[\w.-]{1,64}$/)
   const [allow, link] = [response.headers.get('allow'), response.headers.get('link')]
-  return { status: response.status, body: hasContent ? parse(text) : text, ...(allow && { allow }), link }
+  return { status: response.status, body: parse(text), ...(allow && { allow }), link }
 }
 
 test('the service responds as the fake to any requests in a row that the contract allows or rejects', async () => {

@@ -109,8 +109,8 @@ test.each<[reason: string, () => unknown]>([
   ['baseUrl: must be an HTTP URL', () => createFakePlantStore({ baseUrl: 'a.b' })],
   ['scope: is not one of account, ', () => createFakePlantStore().createToken({ scope: 'read' } as object)],
   [
-    'getPlant: is not one of createPlant, ',
-    () => createFakePlantStore().failNext({ delay: 0 }, 1, 'getPlant' as never),
+    'findPlant: is not one of createPlant, ',
+    () => createFakePlantStore().failNext({ delay: 0 }, 1, 'findPlant' as never),
   ],
   ['code: is not one of error, ', () => createFakePlantStore().failNext({ code: 503 } as object as Fault)],
   ['code: is not one of name, ', () => createApiError({ name: 'idTaken', code: 1 } as never)],
