@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
-import { migrationsWith } from '../../../test/helpers/database/migrations.ts'
+import { whyImpossible } from '../../../test/helpers/database/disks.ts'
 import { postgresqlUser } from '../../../test/helpers/database/postgresql.ts'
-import { whyImpossible } from '../../../test/helpers/database/small-disk.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { loadEngine, openDatabase } from '../../src/database.ts'
 import { checkMigrated, migrateDatabase } from '../../src/index.ts'
 import { readMigrations } from '../../src/migrations.ts'
@@ -65,6 +65,18 @@ test('both engines have the same migrations, of which those that have landed are
   expect(MIGRATIONS.postgresql.map(({ name }) => name)).toEqual(NAMES)
   expect(NAMES.slice(0, LANDED.length)).toEqual(LANDED.map(({ name }) => name))
 })
+
+/** Makes a folder with an engine's real migrations, or none, followed by these: SQL by name. */
+function migrationsWith(further: Record<string, string>, engine: 'sqlite' | 'postgresql' | 'none' = 'sqlite'): string {
+  const folder = temporaryFolder()
+  const source = path.join(packageFolder, engine === 'sqlite' ? '.' : engine, 'migrations')
+  if (engine !== 'none') cpSync(source, folder, { recursive: true })
+  for (const [name, script] of Object.entries(further)) {
+    mkdirSync(path.join(folder, name))
+    writeFileSync(path.join(folder, name, 'migration.sql'), script)
+  }
+  return folder
+}
 
 const withPots = (columns: string, engine: 'sqlite' | 'postgresql' = 'sqlite') =>
   migrationsWith({ '90000101000000_pots': `CREATE TABLE "Pot" (${columns});` }, engine)

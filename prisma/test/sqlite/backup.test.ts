@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFile
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { connect, runSql } from '../../../test/helpers/database/databases.ts'
-import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
+import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/disks.ts'
 import { until } from '../../../test/helpers/programs.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { backupDatabase } from '../../src/database.ts'

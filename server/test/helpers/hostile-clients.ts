@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { runSql } from '../../../test/helpers/database/databases.ts'
 import { createPlant, get, KEEP_ALIVE, listPlants, NO_TOKEN, post, postHead, withToken } from './wire/requests.ts'
 
 /** The longest time until a client replaces its connection, in milliseconds. */
@@ -83,4 +84,13 @@ export function keepConnecting(url: string, signal: AbortSignal, act: (socket: S
   const socket = connect({ port: Number(port), host: hostname, signal })
   socket.on('error', () => {}).on('close', () => setTimeout(() => keepConnecting(url, signal, act), PAUSE))
   act(socket)
+}
+
+/** Stores plants of 900 kB for an account, whose list is sent in many pieces: by default more than sockets take. */
+export function addLongList(databaseUrl: string, account: string, count = 12): Promise<void> {
+  return runSql(
+    databaseUrl,
+    `WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < ${count})
+     INSERT INTO "Plant" (account, id, name) SELECT '${account}', 100 + i, hex(zeroblob(450000)) FROM numbers`,
+  )
 }

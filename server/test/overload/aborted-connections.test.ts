@@ -9,8 +9,7 @@ import { until } from '../../../test/helpers/programs.ts'
 import { createRandom } from '../../../test/helpers/random.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/tokens.ts'
-import { attack } from '../helpers/hostile-clients.ts'
-import { addLongList } from '../helpers/storage/long-list.ts'
+import { addLongList, attack } from '../helpers/hostile-clients.ts'
 import { readMetric } from '../helpers/telemetry/read-metric.ts'
 
 const MEBIBYTE = 2 ** 20

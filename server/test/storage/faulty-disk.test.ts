@@ -11,15 +11,17 @@ import { writeNewDatabase } from '../../../test/helpers/database/databases.ts'
 import {
   createSlowDisk,
   endThreadOnSignal,
+  fillUp,
+  mountSmallDisk,
   onFaultyDisk,
+  unmount,
   whyNoFaultyDisk,
-} from '../../../test/helpers/database/faulty-disk.ts'
-import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/small-disk.ts'
+  whyNoSmallDisk,
+} from '../../../test/helpers/database/disks.ts'
 import { runCommand, startServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { createPlant, type PlantResponse, startWriting } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
-import { expectReadiness, expectUnavailable, readiness, startLoad } from '../helpers/storage/load.ts'
-import { readDatabase } from '../helpers/storage/read-database.ts'
+import { expectReadiness, expectUnavailable, readDatabase, readiness, startLoad } from '../helpers/storage/load.ts'
 
 if (whyNoFaultyDisk) console.log(`Disks without locks are not tested, since none can be imitated: ${whyNoFaultyDisk}`)
 const whyNoDisk = whyNoSmallDisk()

@@ -7,8 +7,7 @@ import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { findViolations, type Operation } from '../helpers/storage/history.ts'
-import { startLoad } from '../helpers/storage/load.ts'
-import { readDatabase } from '../helpers/storage/read-database.ts'
+import { readDatabase, startLoad } from '../helpers/storage/load.ts'
 
 const ACCOUNTS = ['alice', 'bob']
 const KILLS = isLong ? 10 : 2

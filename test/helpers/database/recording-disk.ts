@@ -1,22 +1,15 @@
 /** Records what processes do to files, and makes of it what a power failure may leave of them. */
-import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { requireInCi } from '../long-tests.ts'
 import { temporaryFolder } from '../temporary.ts'
-import { whyImpossible } from './small-disk.ts'
+import { compileLibrary } from './disks.ts'
 
-const SOURCE = fileURLToPath(new URL('recording-disk.c', import.meta.url))
-const library = path.join(temporaryFolder(), 'recording-disk.so')
 /** What a disk writes whole or not at all, in bytes. */
 const SECTOR = 512
 
+const { library, whyNot } = compileLibrary('recording-disk')
 /** Why nothing can be recorded here, in a line; undefined if it can. */
-export const whyNoRecording = whyImpossible(() =>
-  execFileSync('cc', ['-shared', '-fPIC', '-o', library, SOURCE, '-ldl'], { stdio: 'pipe' }),
-)
-requireInCi('a C compiler', !whyNoRecording)
+export const whyNoRecording = whyNot
 
 /**
  * One call of a process: a `w`rite, a change of size (`t`), a `s`ync of a file or of a folder (`d`), or of a name: `c`reated,

@@ -1,62 +1,78 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Link, startProxy } from './proxy.ts'
 
 /** When a connection is cut: before a message reaches the server, while it is handled, or in place of its response. */
 export type Moment = 'before' | 'during' | 'after'
 
 /** Starts a network that leads to a port of this machine, and fails when a test says so. */
 export async function startFaultyNetwork(port: number) {
+  const open = new Set<() => void>()
   let target = port
   let stalled = false
   let fault: { moment: Moment; text: string; done(): void } | undefined
-  const silent = new WeakSet<Link>()
-  const answerless = new WeakSet<Link>()
-  const sent = new WeakMap<Link, Promise<void>>()
 
-  /** Sends bytes of the server to the client, after those before them. */
-  async function forward(bytes: Buffer, link: Link): Promise<void> {
-    const before = sent.get(link)
-    if (network.delay > 0) await sleep(network.delay)
-    await before
-    link.client.write(bytes)
-  }
-
-  const proxy = await startProxy({
-    target: () => target,
-
-    request(bytes, link) {
-      if (stalled) silent.add(link)
-      if (silent.has(link)) return false
-      if (!fault || !bytes.includes(fault.text)) return true
+  /** Leads a connection of a client to the server. */
+  function link(client: Socket): void {
+    const server = connect({ port: target, host: '127.0.0.1', noDelay: true })
+    let isSilent = false
+    let isAnswerless = false
+    let sent: Promise<unknown> = Promise.resolve()
+    /** Ends both halves abruptly. */
+    const cut = () => {
+      client.resetAndDestroy()
+      server.destroy()
+    }
+    open.add(cut)
+    client.on('data', (bytes) => {
+      isSilent ||= stalled
+      if (isSilent) return
+      if (!fault || !bytes.includes(fault.text)) {
+        server.write(bytes)
+        return
+      }
       const { moment, done } = fault
       fault = undefined
       done()
-      if (moment === 'after') answerless.add(link)
-      else if (moment === 'before') link.cut()
-      else link.server.write(bytes, () => link.cut())
-      return moment === 'after'
-    },
+      isAnswerless = moment === 'after'
+      if (moment === 'before') cut()
+      else server.write(bytes, () => moment === 'during' && cut())
+    })
+    server.on('data', (bytes) => {
+      isSilent ||= stalled
+      if (isAnswerless) cut()
+      else if (!isSilent)
+        sent = Promise.all([sent, network.delay > 0 && sleep(network.delay)]).then(() => client.write(bytes))
+    })
+    for (const [from, to] of [[client, server] as const, [server, client] as const]) {
+      from
+        .on('error', () => {})
+        .once('close', () => {
+          open.delete(cut)
+          to.destroy()
+        })
+    }
+  }
 
-    response(bytes, link) {
-      if (stalled) silent.add(link)
-      if (answerless.has(link)) link.cut()
-      else if (!silent.has(link)) sent.set(link, forward(bytes, link))
-      return false
-    },
-  })
+  const cutAll = () => {
+    for (const cut of open) cut()
+  }
+  const listener = createServer({ noDelay: true }, link)
+  await once(listener.listen(0, '127.0.0.1'), 'listening')
+  const { port: ownPort } = listener.address() as AddressInfo
 
   const network = {
     /** How long each response takes, in milliseconds. */
     delay: 0,
     /** Returns the URL of a database behind it. */
-    url: (database: string) => `postgresql://postgres@127.0.0.1:${proxy.port}/${database}`,
+    url: (database: string) => `postgresql://postgres@127.0.0.1:${ownPort}/${database}`,
     /** Cuts the connection of the next message that contains a text, once. Resolves when that has happened. */
     cutOnce: (moment: Moment, text: string) =>
       new Promise<void>((resolve) => {
         fault = { moment, text, done: resolve }
       }),
     /** Cuts all connections. */
-    cutAll: proxy.cutAll,
+    cutAll,
     /** Loses everything that is sent in either direction, on open connections and on new ones. */
     stall() {
       stalled = true
@@ -69,7 +85,10 @@ export async function startFaultyNetwork(port: number) {
     lead(newTarget: number) {
       target = newTarget
     },
-    [Symbol.asyncDispose]: () => proxy[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      cutAll()
+      await once(listener.close(), 'close')
+    },
   }
   return network
 }

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import BetterSqlite3 from 'better-sqlite3'
 import { expect } from 'vitest'
 import { createPlant, type PlantResponse, plantOf } from '../../../../test/helpers/server/start-writing.ts'
 import type { Target } from '../wire/wire.ts'
@@ -171,4 +172,18 @@ export function expectUnavailable({ status, retryAfter, body }: Omit<PlantRespon
   const message = expect.stringMatching(/^The database is .* Retry/)
   expect([status, JSON.parse(body)]).toEqual([503, { error: 50300, message }])
   expect(retryAfter).toMatch(/^[15]$/)
+}
+
+/**
+ * Reads a database file, which a server may have open: the result of SQLite's integrity check, which is `ok` or its errors, and
+ * the ids of the plants of all accounts, in order of creation.
+ */
+export function readDatabase(file: string): { integrity: unknown; ids: number[] } {
+  const database = new BetterSqlite3(file, { readonly: true, timeout: 5_000 })
+  try {
+    const ids = database.prepare('SELECT "id" FROM "Plant" ORDER BY "seq"').pluck().all()
+    return { integrity: database.pragma('integrity_check', { simple: true }), ids: ids.map(Number) }
+  } finally {
+    database.close()
+  }
 }

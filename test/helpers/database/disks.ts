@@ -1,0 +1,112 @@
+import { execFileSync } from 'node:child_process'
+import { closeSync, openSync, renameSync, writeFileSync, writeSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { requireInCi } from '../long-tests.ts'
+import { temporaryFolder } from '../temporary.ts'
+
+/** Tries something and returns why it fails, in a line; undefined if it works. */
+export function whyImpossible(attempt: () => unknown): string | undefined {
+  try {
+    attempt()
+    return undefined
+  } catch (error) {
+    return String((error as Error).message)
+      .trim()
+      .split('\n')
+      .at(-1)
+  }
+}
+
+/** Returns why no disk can be mounted here, in a line, and prints it; undefined if one can. */
+export function whyNoSmallDisk(): string | undefined {
+  const reason = whyImpossible(() => unmount(mountSmallDisk()))
+  if (reason) console.log(`A full disk is not tested, since none can be mounted here: ${reason}`)
+  return reason
+}
+
+/** Mounts a disk of 8 MB and returns its folder. */
+export function mountSmallDisk(): string {
+  const folder = temporaryFolder()
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder], { stdio: 'pipe' })
+  return folder
+}
+
+/** Unmounts the disk of a folder. */
+export function unmount(folder: string): void {
+  execFileSync('umount', [folder], { stdio: 'pipe' })
+}
+
+/** Fills the remaining space of a disk, with the file `rest`. */
+export function fillUp(folder: string): void {
+  const descriptor = openSync(path.join(folder, 'rest'), 'w')
+  const piece = Buffer.alloc(4096)
+  try {
+    while (true) writeSync(descriptor, piece)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Compiles a library that processes load. Returns its path, and why that is impossible, in a line; undefined: it is not. */
+export function compileLibrary(name: string): { library: string; whyNot: string | undefined } {
+  const library = path.join(temporaryFolder(), `${name}.so`)
+  const source = fileURLToPath(new URL(`${name}.c`, import.meta.url))
+  const command = ['-shared', '-fPIC', '-o', library, source, '-ldl']
+  const whyNot = whyImpossible(() => execFileSync('cc', command, { stdio: 'pipe' }))
+  requireInCi('a C compiler', !whyNot)
+  return { library, whyNot }
+}
+
+const { library, whyNot } = compileLibrary('faulty-disk')
+/** Why no faulty disk can be imitated here, in a line; undefined if one can. */
+export const whyNoFaultyDisk = whyNot
+
+/** Returns the environment of a process for which locks, links or syncs of folders fail, as on some network disks. */
+export function onFaultyDisk(
+  errnos: Partial<Record<'LOCK_ERRNO' | 'LINK_ERRNO' | 'FOLDER_ERRNO', number>>,
+): Record<string, string> {
+  const values = Object.entries(errnos).map(([name, errno]) => [name, String(errno)])
+  return { LD_PRELOAD: library, ...Object.fromEntries(values) }
+}
+
+/** A fault that can be set while processes run. */
+export interface Fault {
+  /** For these processes. */
+  readonly environment: Record<string, string>
+  set(value: number): void
+}
+
+/** Imitates a disk whose syncs take a number of milliseconds, as a network disk does, also one that has begun. Fast at first. */
+export function createSlowDisk(): Fault {
+  const file = path.join(temporaryFolder(), 'fault')
+  const set = (value: number) => {
+    // Renamed, since it may be read at any time.
+    writeFileSync(`${file}.new`, String(value))
+    renameSync(`${file}.new`, file)
+  }
+  set(0)
+  return { environment: { LD_PRELOAD: library, SYNC_DELAY_FILE: file }, set }
+}
+
+/** Lets a process end its newest worker thread on SIGUSR2, as a fault in it does. */
+export function endThreadOnSignal(): Record<string, string> {
+  const file = path.join(temporaryFolder(), 'end-thread.mjs')
+  writeFileSync(
+    file,
+    `import threads from 'node:worker_threads'
+     import { syncBuiltinESMExports } from 'node:module'
+     let newest
+     threads.Worker = class extends threads.Worker {
+       constructor(...args) {
+         super(...args)
+         newest = this
+       }
+     }
+     syncBuiltinESMExports()
+     process.on('SIGUSR2', () => void newest?.terminate())`,
+  )
+  return { NODE_OPTIONS: `--import=file://${file}` }
+}
