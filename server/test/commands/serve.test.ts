@@ -126,10 +126,15 @@ test('ready asks the admin port of the settings, through no proxy, and has a lim
     expect((await runCommand(['ready'], { ...variables, ...proxies })).stdout, host).toBe('ready\n')
   }
   const other = createHttpServer((_request, response) => response.writeHead(404).end()).listen(0, '127.0.0.1')
+  const unready = createHttpServer((_request, response) => response.writeHead(503).end('not now\n')).listen(
+    0,
+    '127.0.0.1',
+  )
   const silent = createServer().listen(0, '127.0.0.1')
   const portOf = (server: Server) => (server.address() as AddressInfo).port
-  await Promise.all([other, silent].map((server) => once(server, 'listening')))
+  await Promise.all([other, unready, silent].map((server) => once(server, 'listening')))
   for (const [port, message] of [
+    [portOf(unready), 'not now'],
     [portOf(other), `ADMIN_PORT ${portOf(other)} is of another program: it responds 404`],
     [
       portOf(silent),
@@ -140,7 +145,7 @@ test('ready asks the admin port of the settings, through no proxy, and has a lim
     const result = await runInProcess(['ready'], { ADMIN_PORT: String(port) })
     expect(result).toEqual({ exitCode: 1, stdout: '', stderr: `plant-store: ${message}\n` })
   }
-  for (const server of [other, silent]) server.close()
+  for (const server of [other, unready, silent]) server.close()
 })
 
 test.each(['serve', 'migrate'])(
