@@ -17,8 +17,8 @@ export interface Engine {
   loadClient(): Promise<GeneratedClient>
   /** Opens the database for requests. */
   open(options: OpenOptions): Promise<OpenedDatabase>
-  /** Creates the database if it does not exist, and the engine can do that. */
-  create(): Promise<void>
+  /** Creates the database if it does not exist; absent where the engine cannot. */
+  create?: () => Promise<void>
   /** Copies the database to a new file; absent where the engine's own tools do that. */
   backup?: (copy: string, onProgress?: OnProgress) => Promise<void>
   /** Returns the size of SQLite's log, in bytes; absent where the engine's own tools show it. */

@@ -80,7 +80,7 @@ export function readSettingsFile(file: string, settings: readonly string[] = [])
     const { name, value } = entry
     if (name === undefined) continue
     if (values.has(name)) rejectAt(index, `${name} is set in a line above, too: remove one of them`)
-    const meant = settings.includes(name) ? undefined : findMeant(name, settings)
+    const meant = findMeant(name, settings)
     if (meant !== undefined) rejectAt(index, `${name} is not a setting, but ${meant} is: correct or remove the line`)
     values.set(name, parseEnv(`${name}=${value}`)[name] ?? '')
   }
@@ -93,11 +93,11 @@ const MAX_EDITS = 2
 /** So many letters may have one edit: with two, every second word of four letters would be HOST or PORT. */
 const LETTERS_PER_EDIT = 4
 
-/** Returns the setting that a name was meant to be: the nearest within a few edits. */
+/** Returns the setting that a name, which is not one, was meant to be: the nearest within a few edits. */
 function findMeant(name: string, settings: readonly string[]): string | undefined {
-  if (OTHER_NAMES.includes(name)) return undefined
+  if (settings.includes(name) || OTHER_NAMES.includes(name)) return undefined
   for (let edits = 0; edits <= MAX_EDITS; edits++) {
-    const candidates = settings.filter((setting) => setting.length >= edits * LETTERS_PER_EDIT)
+    const candidates = settings.filter(({ length }) => length >= edits * LETTERS_PER_EDIT)
     const meant = candidates.find((setting) => isWithin(edits, name.toUpperCase(), setting))
     if (meant !== undefined) return meant
   }

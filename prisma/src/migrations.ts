@@ -78,7 +78,7 @@ export async function migrateDatabase(
 ): Promise<{ applied: string[] }> {
   const engine = await loadEngine(url)
   const migrations = await readMigrations(folder ?? engine.migrationsFolder)
-  await engine.create()
+  await engine.create?.()
   const pending = await findPending(engine, migrations)
   if (pending.length === 0) return { applied: [] }
   onPending?.(

@@ -4,7 +4,7 @@ import type { Adapter, Connection, Engine, OpenedDatabase, OpenOptions, Session,
 import { isRead, StorageError, select, toQuery } from '../engine.ts'
 import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE, type WriteGate } from '../patience.ts'
 import { type Address, describeDatabase } from './address.ts'
-import { isLocked, lateError, mayHaveHappened } from './errors.ts'
+import { lateError, mayHaveHappened } from './errors.ts'
 import { checkSettings, describeIntruders, proveGuarantees, revokeRights } from './guarantees.ts'
 import { openPool, openSharedPool, type Pool } from './pool.ts'
 import { DURABLY, IN_UTC, ON_PRIMARY, SCHEMA, statements } from './statements.ts'
@@ -36,7 +36,6 @@ export function createEngine(address: Address): Engine {
     migrationsFolder: path.join(import.meta.dirname, '../../postgresql/migrations'),
     loadClient: async () => (await import('../generated/postgresql/client.ts')).PrismaClient,
     open: (options) => open(address, options),
-    create: async () => {},
     beginReading: () => beginReading(address),
     beginWriting: () => beginWriting(address),
     revokeRights,
@@ -57,8 +56,10 @@ async function open(
   let schemaName: string
   try {
     // Another transaction may have the lock on the order of plants: the database is busy.
-    const proveAtStart = () => prove(true).catch((error) => (isLocked(error) ? undefined : Promise.reject(error)))
-    await retry(proveAtStart, { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE })
+    const acceptLock = (error: unknown) => {
+      if (!(error instanceof StorageError && error.fault === 'locked')) throw error
+    }
+    await retry(() => prove(true).catch(acceptLock), { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE })
     const [row] = await select(connection, `SELECT nspname AS name FROM pg_namespace WHERE oid = ${SCHEMA}`)
     schemaName = String(row?.['name'])
     const warning = onWarning && (await describeIntruders(connection, subject))

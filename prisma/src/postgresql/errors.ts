@@ -53,7 +53,7 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, failure?: Sto
   ],
   [
     /^(42P05|26\w{3}) |unsupported startup parameter|command-line options/,
-    'is behind a pooler in transaction mode: add pgbouncer=true to DATABASE_URL',
+    'is behind a pooler in transaction mode ($): add pgbouncer=true to DATABASE_URL; if it is there, remove options there and in PGOPTIONS',
   ],
   [
     /row-level security/,
@@ -150,19 +150,4 @@ export function lateError(subject: string): StorageError {
 /** Returns whether what failed may have happened all the same: nothing came back. */
 export function mayHaveHappened(error: unknown): boolean {
   return LOST.test(describeError((error as Error).cause ?? error))
-}
-
-/** Returns whether this process gave a statement up. */
-export function isSilent(error: unknown): boolean {
-  return /Query read timeout/.test(describeError(error))
-}
-
-/** Returns whether the server accepts no more connections. */
-export function isFull(error: unknown): boolean {
-  return describeError(error).startsWith('53300 ')
-}
-
-/** Returns whether a lock was not available in time. */
-export function isLocked(error: unknown): boolean {
-  return error instanceof StorageError && error.fault === 'locked'
 }

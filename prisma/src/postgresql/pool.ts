@@ -4,7 +4,7 @@ import type { SqlDriverAdapter, SqlQuery, SqlQueryable } from '@prisma/driver-ad
 import pg from 'pg'
 import { type Connection, type Transaction, toQuery } from '../engine.ts'
 import { type Address, describeDatabase } from './address.ts'
-import { isFull, isSilent, translate } from './errors.ts'
+import { describeError, translate } from './errors.ts'
 import { DURABLY, IN_UTC, ON_PRIMARY } from './statements.ts'
 
 /** How long connecting, or waiting for a free connection, may take, in milliseconds. */
@@ -82,7 +82,7 @@ export async function openPool(address: Address, settings: pg.PoolConfig): Promi
   pool.on('connect', () => connected++).on('remove', () => connected--)
   /** Translates an error. Where the server accepts no more connections, requests wait for those that there are. */
   const fail: Fail = (error, sql) => {
-    if (isFull(error) && connected > 0) {
+    if (describeError(error).startsWith('53300 ') && connected > 0) {
       pool.options.max = connected
       setTimeout(() => {
         pool.options.max = max
@@ -98,7 +98,7 @@ export async function openPool(address: Address, settings: pg.PoolConfig): Promi
   }
   // A silent server is noticed on one connection: each of the others would need as long to notice it again.
   pool.on('release', (error: unknown) => {
-    if (error && isSilent(error)) disconnect()
+    if (error && /Query read timeout/.test(describeError(error))) disconnect()
   })
   return {
     pool,

@@ -199,6 +199,7 @@ test.each([
     new Error("RDS Proxy currently doesn't support command-line options"),
     /^d is behind a pooler .*: add pgbouncer=true/,
   ],
+  [new Error('unsupported startup parameter: options'), /\(.*: options\): add pgbouncer=true .* remove options/],
   [new Error('connection is insecure (try using `sslmode=require`)'), /without TLS/],
   [new Error('SSL required'), /without TLS/],
   [new TypeError('a mistake in this program'), /^a mistake in this program$/],
