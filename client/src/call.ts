@@ -10,7 +10,7 @@ import {
 } from './errors.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type Attempt, type Hooks, logHooks, observe } from './hooks.ts'
-import { CONFLICT, type FetchInit, isToken, NO_TOKEN, readCallOptions, type Settings, type Signal } from './options.ts'
+import { CONFLICT, type FetchInit, isToken, mergeOptions, NO_TOKEN, type Settings, type Signal } from './options.ts'
 import { defaultHeaders, type Fields, readHeaders, withoutNull, writeRequest } from './wire/request.ts'
 import { type Returns, readData, readHead, readText } from './wire/response.ts'
 import { orUndefined, reject } from './wire/values.ts'
@@ -51,7 +51,7 @@ export function prepareCall(
   try {
     const [input, options, ...others] = parameters
     if (others.length > 0) reject('arguments', 'must be input and options only')
-    const settings = options == null ? client : readCallOptions(options, client, 'options.')
+    const settings = options == null ? client : mergeOptions(options, client, 'options.')
     const { target, body } = writeRequest(route, input ?? {}, page)
     const headers = withoutNull({ ...defaultHeaders(body), ...settings.headers })
     const { token } = settings

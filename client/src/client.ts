@@ -2,7 +2,7 @@ import { type Call, type CallResponse, prepareCall, sendCall } from './call.ts'
 import { MalformedResponseError, type PlantStoreError, type ResponseHead } from './errors.ts'
 import type { Operations, PagedOperationName } from './generated/operations.ts'
 import { type OperationName, routes } from './generated/routes.ts'
-import { type CallOptions, type ClientOptions, readCallOptions, readClientOptions, type Settings } from './options.ts'
+import { type CallOptions, type ClientOptions, mergeOptions, readClientOptions, type Settings } from './options.ts'
 import type { Fields } from './wire/request.ts'
 import { orUndefined } from './wire/values.ts'
 
@@ -154,7 +154,7 @@ function createClient(settings: Settings): PlantStoreClient {
       [Symbol.asyncIterator]: () => iteratePages((page) => prepare(parameters, page), parameters[0]),
     })
   }
-  const withOptions = (options: CallOptions): PlantStoreClient => createClient(readCallOptions(options, settings, ''))
+  const withOptions = (options: CallOptions): PlantStoreClient => createClient(mergeOptions(options, settings, ''))
   return { ...direct, safe, raw, iterate, withOptions } as unknown as PlantStoreClient
 }
 

@@ -199,7 +199,6 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
  * @throws UsageError if an option is invalid, or missing
  */
 export function readClientOptions(options: ClientOptions): Settings {
-  requireKnown(options, ['baseUrl', ...Object.keys(READERS)], 'options')
   const token = readEnvironment('PLANT_STORE_TOKEN')
   const level = readEnvironment('PLANT_STORE_LOG')
   const logLevel = LOG_LEVELS.find((each) => each === level)
@@ -209,7 +208,7 @@ export function readClientOptions(options: ClientOptions): Settings {
     ...{ token, timeout: 30_000, maxResponseBytes: 2 ** 28, retries: 2, retryDelay: 300 },
     ...{ signal: [], headers: {}, hooks: [], logLevel },
   }
-  const settings = mergeOptions(options, defaults, '')
+  const settings = mergeOptions(options, defaults, '', ['baseUrl'])
   // `in` also finds inherited options, such as the getters of a class.
   const baseUrl = readBaseUrl('baseUrl' in options ? options.baseUrl : readEnvironment('PLANT_STORE_URL'))
   if (!('token' in options)) checkToken(token, 'token')
@@ -218,20 +217,17 @@ export function readClientOptions(options: ClientOptions): Settings {
 }
 
 /**
- * Validates the options of a call and merges them into the settings of its client.
+ * Validates options and merges them into settings: those of a call into those of its client, and these into the defaults.
  *
  * @param prefix what precedes the name of an option in an error
+ * @param others options that are read elsewhere
  * @throws UsageError if an option is invalid
  */
-export function readCallOptions(options: unknown, client: Settings, prefix: string): Settings {
-  requireKnown(options, Object.keys(READERS), 'options', prefix)
-  return mergeOptions(options, client, prefix)
-}
-
-function mergeOptions(options: object, client: object, prefix: string): Settings {
+export function mergeOptions(options: unknown, client: object, prefix: string, others: string[] = []): Settings {
+  requireKnown(options, [...others, ...Object.keys(READERS)], 'options', prefix)
   const settings = { ...client } as Settings & Record<string, unknown>
   for (const [name, read] of Object.entries(READERS)) {
-    const value = (options as Readonly<Record<string, unknown>>)[name]
+    const value = options[name]
     // An `undefined` token is a lookup that failed: the default could be another user's token.
     if (value === undefined && !(name === 'token' && name in options)) continue
     settings[name] = read(value as never, settings[name] as never, prefix + name)

@@ -18,7 +18,8 @@ async function failWith(fetch: () => unknown, retries = 1) {
 
 const caused = (code: string) => new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) })
 
-test.each<[string, unknown, reason: string]>([
+const untrusted = 'The certificate for this server is invalid.'
+test.each<[string, unknown, reason: string, isRetried?: boolean]>([
   ['of Node.js', caused('ECONNREFUSED'), ': ECONNREFUSED'],
   ['of Bun', Object.assign(new Error('Unable to connect.'), { code: 'ConnectionRefused' }), ': Unable to connect.'],
   ['of Safari', new TypeError('Load failed'), ': Load failed'],
@@ -26,18 +27,17 @@ test.each<[string, unknown, reason: string]>([
   ['that is text', 'offline', ': offline'],
   ['that is an object without text', Object.create(null), ''],
   ['whose message cannot be read', { get message() { throw 1 } }, ''], // biome-ignore format: one line
-])('a failure %s has its reason and cause, and is retried', async (_, thrown, reason) => {
-  const { error, calls } = await failWith(() => Promise.reject(thrown))
-  expect(error).toMatchObject({ kind: 'connection', retryable: true, detail: `connection failed${reason}` })
-  expect(error.message).toBe(`GET http://plant-store.test/plants: ${error.detail} (attempt 2)`)
-  expect([error.cause, calls]).toEqual([thrown, 2])
-})
-
-const untrusted = [caused('DEPTH_ZERO_SELF_SIGNED_CERT'), new TypeError('The certificate for this server is invalid.')]
-test.each(untrusted)('%s is not retried', async (thrown) => {
-  const { error, calls } = await failWith(() => Promise.reject(thrown))
-  expect([error.retryable, calls]).toEqual([false, 1])
-})
+  ['of Node.js about a certificate', caused('DEPTH_ZERO_SELF_SIGNED_CERT'), ': DEPTH_ZERO_SELF_SIGNED_CERT', false],
+  ['of Safari about a certificate', new TypeError(untrusted), `: ${untrusted}`, false],
+])(
+  'a failure %s has its reason and cause, and is retried unless that is final',
+  async (_, thrown, reason, isRetried = true) => {
+    const { error, calls } = await failWith(() => Promise.reject(thrown))
+    expect(error).toMatchObject({ kind: 'connection', retryable: isRetried, detail: `connection failed${reason}` })
+    expect(error.message).toBe(`GET http://plant-store.test/plants: ${error.detail}${isRetried ? ' (attempt 2)' : ''}`)
+    expect([error.cause, calls]).toEqual([thrown, isRetried ? 2 : 1])
+  },
+)
 
 test('in this runtime, a server without TLS is a temporary failure, and a port that fetch refuses is not', async () => {
   await using server = await startTinyServer(() => {})

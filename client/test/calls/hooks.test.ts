@@ -73,12 +73,16 @@ describe('hooks', () => {
     expect(store.requests).toHaveLength(0)
   })
 
-  test('run before the token, so that a token function that fails ends what they began', async () => {
+  test('run before the token, so that a token function that fails ends what they began, and is retried', async () => {
     const { events, hooks } = recordingHooks()
-    const token = () => expect.fail(`after ${events.map(([name]) => name)}`)
-    const client = createPlantStoreClient({ ...createFakePlantStore(), hooks, token, retries: 0 })
-    expect((await failureOf(client.getPlants(), TokenError)).message).toContain('failed: after request')
-    expect(events.map(([name]) => name)).toEqual(['request', 'error'])
+    const cause = new Error('vault is sealed')
+    const begun: number[] = []
+    const token = () => Promise.reject(begun.push(events.length) && cause)
+    const client = createPlantStoreClient({ ...createFakePlantStore(), hooks, token, retries: 1, retryDelay: 0 })
+    const error = await failureOf(client.getPlants(), TokenError)
+    expect(error).toMatchObject({ attempts: 0, cause, detail: 'token: failed: vault is sealed' })
+    expect(events.map(([name]) => name)).toEqual(['request', 'error', 'request', 'error'])
+    expect(begun).toEqual([1, 3])
   })
 
   test.each([

@@ -2,7 +2,7 @@
 import { inspect } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import * as sdk from '../../src/index.ts'
-import { ApiError, createPlantStoreClient, PlantStoreError, TokenError, UsageError } from '../../src/index.ts'
+import { ApiError, createPlantStoreClient, PlantStoreError, UsageError } from '../../src/index.ts'
 import { createApiError, createFakePlantStore, type Fault } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
@@ -73,16 +73,6 @@ test('an ApiError has the response, the request and the stack, and is safe to lo
   expect(error.headers.get('set-cookie')).toBe('session=secret')
   expect(inspect(error)).not.toContain('secret')
   expect(inspect({ ...error })).not.toContain('secret')
-})
-
-test('a token function that fails is retried, and its error is the cause', async () => {
-  const store = createFakePlantStore()
-  const cause = new Error('vault is sealed')
-  const token = vi.fn(() => store.token).mockRejectedValueOnce(cause as never)
-  const client = createPlantStoreClient({ ...store, token, retries: 1 })
-  expect((await client.raw.getPlants()).attempts).toBe(1)
-  const error = await failureOf(client.getPlants({}, { token: () => Promise.reject(cause) }), TokenError)
-  expect(error).toMatchObject({ attempts: 0, cause, detail: 'token: failed: vault is sealed' })
 })
 
 test('safe never throws, and has the status, the request id and the next cursor, without a cast', async () => {
