@@ -41,6 +41,9 @@ describe('iterate', () => {
     expect(requests).toEqual([0, 1, 1, 4, 4, 5])
     expect(await namesOf(plants)).toEqual(names)
     await failureOf(namesOf(client.iterate.getPlants('limit=5' as never)), UsageError)
+    // A getter of a class works on the object itself only.
+    const input = new (class { #limit = 5; get limit() { return this.#limit } })() // biome-ignore format: one line
+    expect(await namesOf(client.iterate.getPlants(input))).toEqual(names)
   })
 
   test.each(['api', 'aborted'])('throws after the plants of the pages before: %s', async (kind) => {

@@ -154,6 +154,9 @@ test('a field of the path and the body is sent in both, and an input without fie
   const byText = client[`send${fields.findIndex(([part]) => part === 'pathParams')}`]
   for (const value of ['', '.', '..']) await expect(byText?.({ value })).rejects.toThrow('value: must not be empty')
   await expect(byText?.({})).rejects.toThrow('value: is required')
+  const byList = client[`send${fields.findIndex(([, , type]) => type.startsWith('readonly string'))}`]
+  for (const list of [['a', undefined], Array(2)])
+    await expect(byList?.({ value: list })).rejects.toThrow('must be text')
 })
 
 test('the fake checks lists and responds with int64s, as the service does', async () => {
