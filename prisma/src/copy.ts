@@ -35,13 +35,22 @@ const TABLES = [
 /** How many rows are read and written at a time. A plant has at most 100 kB. */
 const BATCH = 100
 
-/** Changes with every commit of another connection, on SQLite; some checkpoints of others change it too. */
-const SELECT_CHANGES = 'PRAGMA data_version'
-const SELECT_COUNT = 'SELECT count(*) AS plants FROM "Plant"'
-/** The largest `seq` that a plant has or had, on SQLite. */
-const SELECT_LAST_SEQ = `
-  SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'Plant'), 0),
-             coalesce((SELECT max("seq") FROM "Plant"), 0)) AS "seq"`
+/** How the source is. */
+interface SourceState {
+  /** Another number after every commit of another connection; some checkpoints of others change it too. */
+  readonly changes: number
+  /** How many there are, of all accounts. */
+  readonly plants: number
+  /** The largest `seq` that a plant has or had. */
+  readonly last: number
+}
+const SELECT_STATE = `
+  SELECT (SELECT data_version FROM pragma_data_version) AS "changes", (SELECT count(*) FROM "Plant") AS "plants",
+    max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'Plant'), 0),
+        coalesce((SELECT max("seq") FROM "Plant"), 0)) AS "last"`
+/** Inserts rows with their `seq`. */
+const insertInto = (table: string) => `
+  INSERT INTO "${table}" OVERRIDING SYSTEM VALUE SELECT * FROM json_populate_recordset(NULL::"${table}", $1::json)`
 /** Lets the next plant get a larger `seq`, on PostgreSQL. */
 const SEQUENCE = `pg_get_serial_sequence('"Plant"', 'seq')::regclass`
 const CONTINUE_AFTER = `SELECT setval(${SEQUENCE}, greatest($1::bigint, pg_sequence_last_value(${SEQUENCE})))`
@@ -107,27 +116,24 @@ async function copyAll(
 ): Promise<Record<(typeof TABLES)[number]['table'], number>> {
   const counts = { Secret: 0, Token: 0, Plant: 0 }
   await rejectData(target)
-  const before = await select(source.connection, SELECT_CHANGES)
-  const [newest] = await select(source.connection, SELECT_LAST_SEQ)
-  const [all] = await select(source.connection, SELECT_COUNT)
+  const readState = async () => (await select<SourceState>(source.connection, SELECT_STATE))[0] as SourceState
+  const before = await readState()
   for (const { table, key, start } of TABLES) {
     const sql = `SELECT * FROM "${table}" WHERE "${key}" > $1 ORDER BY "${key}" LIMIT ${BATCH}`
     let last: string | number = start
     for (;;) {
       const rows = await select(source.connection, sql, last)
       if (rows.length === 0) break
-      await insertRows(target, table, rows)
+      await target.connection.executeRaw(toQuery(insertInto(table), JSON.stringify(rows)))
       counts[table] += rows.length
-      onProgress?.(counts.Plant, Number(all?.['plants']))
+      onProgress?.(counts.Plant, before.plants)
       last = rows.at(-1)?.[key] as string | number
     }
   }
-  const lastSeq = Number(newest?.['seq'])
-  if (lastSeq > 0) await select(target.connection, CONTINUE_AFTER, lastSeq)
+  if (before.last > 0) await select(target.connection, CONTINUE_AFTER, before.last)
   // Until its next automatic ANALYZE, PostgreSQL would plan statements as for an empty table.
   await target.connection.executeRaw(toQuery('ANALYZE "Plant"'))
-  const after = await select(source.connection, SELECT_CHANGES)
-  if (after[0]?.['data_version'] !== before[0]?.['data_version']) {
+  if ((await readState()).changes !== before.changes) {
     const reason =
       'was changed meanwhile. Nothing was stored: stop every server that uses it, and run the same command again'
     throw new StorageError(`${source.subject} ${reason}`)
@@ -144,11 +150,4 @@ async function rejectData({ subject, connection }: Side): Promise<void> {
     const advice = 'choose a new database as the target, or check --from and --to'
     throw new StorageError(`${subject} is not empty, it has a ${table.toLowerCase()}: ${advice}`)
   }
-}
-
-/** Inserts rows with their `seq`. */
-async function insertRows({ connection }: Side, table: string, rows: readonly object[]): Promise<void> {
-  const insert = `
-    INSERT INTO "${table}" OVERRIDING SYSTEM VALUE SELECT * FROM json_populate_recordset(NULL::"${table}", $1::json)`
-  await connection.executeRaw(toQuery(insert, JSON.stringify(rows)))
 }

@@ -13,8 +13,11 @@ import { createTokens, readSecret, type Tokens } from './tokens.ts'
  * {@link StorageError}; another error is a mistake in the program.
  */
 export interface Database {
+  /** The engine that it opened. */
   readonly engine: Engine['name']
+  /** The plants of all accounts. */
   readonly plants: Plants
+  /** The tokens of all accounts. */
   readonly tokens: Tokens
   /** Returns a secret of 32 random bytes, created at its first use and shared by all servers of the database. */
   secret(name: string): Promise<Buffer>

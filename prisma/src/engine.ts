@@ -5,9 +5,11 @@ import type { PrismaClient } from './generated/sqlite/client.ts'
 
 /** What an engine does for one database. Everything that it throws because of the database is a {@link StorageError}. */
 export interface Engine {
+  /** Names it in logs and metrics. */
   readonly name: 'sqlite' | 'postgresql'
   /** Names the database at the beginning of messages, without user and password. */
   readonly subject: string
+  /** What it runs for requests and migrations. */
   readonly statements: Statements
   /** How long a startup waits for a database that is locked, migrated by another process, or not reachable, in milliseconds. */
   readonly startupPatience: number
@@ -47,6 +49,7 @@ export interface OpenedDatabase {
 
 /** A connection for one task. */
 export interface Session {
+  /** What its statements run on. */
   readonly connection: Connection
   /** Closes the connection. What is not committed is undone. */
   close(): Promise<void>
@@ -168,6 +171,7 @@ export type StorageFault = (typeof storageFaults)[number]
 
 /** What is known of a failure of storage besides its message. */
 export interface StorageFailure {
+  /** The kind, for metrics and for what to do next. */
   readonly fault: StorageFault
   /** When a client should retry its request, in seconds. */
   readonly retryAfter: number

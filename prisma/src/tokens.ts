@@ -4,6 +4,7 @@ import { oncePerTurn } from './patience.ts'
 
 /** The tokens of all accounts. */
 export interface Tokens {
+  /** Stores a token. Rejects if its id or hash is taken. */
   create(token: NewTokenRow): Promise<TokenRow>
   /** Returns all tokens, or those of an account, oldest first. */
   list(account?: string): Promise<TokenRow[]>

@@ -18,6 +18,7 @@ export type OpenedFiles = readonly OpenedFile[]
 
 /** Notices that files of a database are not in their place any more. */
 export interface FileGuard {
+  /** The files that it watches, as they were opened. */
   readonly files: OpenedFiles
   /** For opening, and before and after each write: throws where any file is not in its place. */
   requireAll(): void
@@ -34,7 +35,9 @@ export interface FileGuard {
 
 /** A connection, and the guard of its files. */
 export interface GuardedConnection {
+  /** The connection, which does not look at the guard itself. */
   readonly connection: SqlDriverAdapter
+  /** What to ask before and after its statements. */
   readonly guard: FileGuard
 }
 
