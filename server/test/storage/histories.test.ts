@@ -10,7 +10,7 @@ import { findViolations, type Operation } from '../helpers/storage/history.ts'
 import { readDatabase, startLoad } from '../helpers/storage/load.ts'
 
 const ACCOUNTS = ['alice', 'bob']
-const KILLS = isLong ? 10 : 2
+const KILLS = isLong ? 6 : 2
 
 /** Starts a server of its own process on a port that stays the same, and what kills it and starts it again. */
 async function startKillable(databaseUrl: string) {
