@@ -1,8 +1,9 @@
-import { type SpawnOptionsWithoutStdio, spawn } from 'node:child_process'
+import { type SpawnOptions, type SpawnOptionsWithoutStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const INTERVAL = 20
@@ -49,6 +50,23 @@ export function bound(command: readonly string[], signal = 'KILL'): [program: st
   const wrapped = existsSync(SETPRIV) ? [SETPRIV, '--pdeathsig', signal, ...command] : command
   const [program = '', ...parameters] = wrapped
   return [program, ...parameters]
+}
+
+/** How a program has ended; the exit code is null if it was killed. */
+export interface Finished {
+  exitCode: number | null
+  stdout: string
+  stderr: string
+}
+
+/** Runs a program to its end. It ends with this process. */
+export async function runProgram(command: readonly string[], options: SpawnOptions = {}): Promise<Finished> {
+  const [program, ...parameters] = bound(command)
+  const child = spawn(program, parameters, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  const closed = once(child, 'close')
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
+  const [exitCode] = (await closed) as [number | null]
+  return { exitCode, stdout, stderr }
 }
 
 /** A program that runs in the background. */

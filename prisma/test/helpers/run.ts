@@ -1,8 +1,8 @@
-import { type ExecFileOptions, execFile, execFileSync } from 'node:child_process'
+import { execFileSync, type SpawnOptions } from 'node:child_process'
 import { cpSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import { type Finished, runProgram } from '../../../test/helpers/programs.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 
 export const packageFolder = fileURLToPath(new URL('../../', import.meta.url))
@@ -10,20 +10,9 @@ export const packageFolder = fileURLToPath(new URL('../../', import.meta.url))
 /** The script of the Prisma command line. */
 export const prismaCommand = fileURLToPath(new URL('../../node_modules/prisma/build/index.js', import.meta.url))
 
-export interface Finished {
-  code: number | null
-  stdout: string
-  stderr: string
-}
-
 /** Runs a program in the package's folder until it ends. */
-export async function run(command: string, args: string[], options: ExecFileOptions = {}): Promise<Finished> {
-  const running = promisify(execFile)(command, args, { cwd: packageFolder, ...options, encoding: 'utf8' })
-  running.child.stdin?.end()
-  return running.then(
-    (output) => ({ code: 0, ...output }),
-    ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
-  )
+export function run(command: string, args: string[], options: SpawnOptions = {}): Promise<Finished> {
+  return runProgram([command, ...args], { cwd: packageFolder, ...options })
 }
 
 /** Runs the Prisma command line on a database. */

@@ -3,12 +3,12 @@ import { appendFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } fro
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
-import { until } from '../../../test/helpers/programs.ts'
+import { type Finished, until } from '../../../test/helpers/programs.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { openDatabase } from '../../src/database.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { engines, newPostgresqlDatabase, newRole, shadowDatabases } from '../helpers/engines.ts'
-import { commandLines, copyPackage, type Finished, prismaCommand, run, runPrisma } from '../helpers/run.ts'
+import { commandLines, copyPackage, prismaCommand, run, runPrisma } from '../helpers/run.ts'
 
 /** Those that wait for the lock on migrations. */
 const WAITING = `
@@ -21,8 +21,8 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
   test('migrate status and deploy accept what the server has migrated, and reset makes what the server accepts', async () => {
     const { url, name, createEmpty } = await newDatabase()
     const status = async () => {
-      const { code, stdout, stderr } = await runPrisma(['migrate', 'status'], url)
-      return [code, stdout + stderr]
+      const { exitCode, stdout, stderr } = await runPrisma(['migrate', 'status'], url)
+      return [exitCode, stdout + stderr]
     }
     expect(await status()).toEqual([1, expect.stringMatching(/P1003: .* does not exist/)])
     expect(await status()).toEqual([1, expect.stringContaining(name)])
@@ -34,7 +34,7 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     expect((await runPrisma(['migrate', 'deploy'], url)).stdout).toContain('No pending migrations to apply')
     await runSql(url, `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Monstera')`)
 
-    expect(await runPrisma(['migrate', 'reset', '--force'], url)).toMatchObject({ code: 0 })
+    expect(await runPrisma(['migrate', 'reset', '--force'], url)).toMatchObject({ exitCode: 0 })
     expect(await query(url, 'SELECT * FROM "Plant"')).toEqual([])
     expect(await migrateDatabase(url)).toEqual({ applied: [] })
     await expectToWork(url)
@@ -44,11 +44,11 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     const { url } = await newDatabase()
     const compare = (...to: string[]) =>
       runPrisma(['migrate', 'diff', '--from-migrations', migrations, ...to, '--exit-code'], url)
-    const { code, stdout } = await compare('--to-schema', schema)
+    const { exitCode, stdout } = await compare('--to-schema', schema)
     expect(stdout).toContain('No difference detected')
-    expect(code).toBe(0)
+    expect(exitCode).toBe(0)
     // The comparison would find one.
-    expect(await compare('--to-empty')).toMatchObject({ code: 2, stdout: expect.stringContaining('Plant') })
+    expect(await compare('--to-empty')).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('Plant') })
     if (engine === 'postgresql') expect(await shadowDatabases()).toEqual([])
   })
 
@@ -64,11 +64,11 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
       await migrateDatabase(url)
 
       const first = await runDev(url, cwd)
-      expect(first).toMatchObject({ code: 0, stdout: expect.stringContaining('Your database is now in sync') })
+      expect(first).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('Your database is now in sync') })
       expect(await query(url, 'SELECT * FROM "Pot"')).toEqual([])
       const added = readdirSync(path.join(cwd, migrations)).filter((name) => !before.includes(name))
       expect(added).toEqual([expect.stringMatching(/^\d{14}_pots$/)])
-      expect(await runDev(url, cwd)).toMatchObject({ code: 0, stdout: expect.stringContaining('Already in sync') })
+      expect(await runDev(url, cwd)).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('Already in sync') })
       await expectToWork(url)
       if (engine === 'postgresql') expect(await shadowDatabases()).toEqual([])
     },
@@ -98,11 +98,11 @@ test('a migration of a SQLite file beside a running server says to stop it, and 
   const deploy = () => runPrisma(['migrate', 'deploy'], url, cwd)
 
   const { close } = await openDatabase(url)
-  const { code, stderr } = await deploy()
-  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('is in use: stop the server') })
+  const { exitCode, stderr } = await deploy()
+  expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining('is in use: stop the server') })
   expect(stderr).not.toMatch(/wasm/i)
   await close()
-  expect(await deploy()).toMatchObject({ code: 0 })
+  expect(await deploy()).toMatchObject({ exitCode: 0 })
 })
 
 test('DATABASE_URL is read from .env at the root of the repository, and the environment wins', async () => {
@@ -122,7 +122,7 @@ test('migrate diff drops the database that it creates, also if a migration fails
   const { url, contents } = await newPostgresqlDatabase()
   // The migrations of SQLite fail there.
   const diff = ['migrate', 'diff', '--from-migrations', 'migrations', '--to-schema', 'postgresql/schema.prisma']
-  expect(await runPrisma(diff, url)).toMatchObject({ code: 1 })
+  expect(await runPrisma(diff, url)).toMatchObject({ exitCode: 1 })
   expect([await contents(), await shadowDatabases()]).toEqual([{}, []])
 })
 
@@ -130,7 +130,7 @@ test('a pooler, which would keep locks, gets a sentence', async () => {
   const { url, createEmpty } = await newPostgresqlDatabase()
   await createEmpty()
   const stderr = expect.stringContaining('cannot go through a pooler: name')
-  expect(await runPrisma(['migrate', 'status'], `${url}?pgbouncer=true`)).toMatchObject({ code: 1, stderr })
+  expect(await runPrisma(['migrate', 'status'], `${url}?pgbouncer=true`)).toMatchObject({ exitCode: 1, stderr })
 })
 
 test('migrate deploy and a starting server wait for each other, and no argument or output has a password', async () => {
@@ -143,8 +143,8 @@ test('migrate deploy and a starting server wait for each other, and no argument 
   const running = process.platform === 'linux' ? commandLines() : []
   await unlock()
 
-  const [{ code, stdout, stderr }] = await both
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('rror') })
+  const [{ exitCode, stdout, stderr }] = await both
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.not.stringContaining('rror') })
   const engine = running.filter((line) => line.includes('schema-engine.js') && line.includes(new URL(url).pathname))
   expect(engine).toHaveLength(process.platform === 'linux' ? 1 : 0)
   for (const secret of [password, encodeURIComponent(password)]) {

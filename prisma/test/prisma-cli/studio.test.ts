@@ -57,10 +57,10 @@ test.skipIf(!hasBrowser('Prisma Studio')).each(engines)(
 
 test.each(engines)('studio reports a missing database in one line on $engine', async (each) => {
   const database = await each.newDatabase()
-  const { code, stdout, stderr } = await runPrisma(['studio', '--browser', 'none'], database.url)
+  const { exitCode, stdout, stderr } = await runPrisma(['studio', '--browser', 'none'], database.url)
   expect(stderr.startsWith(`${database.name} does not exist`)).toBe(true)
   expect(stderr.trim()).not.toContain('\n')
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' })
   expect(await database.contents()).toEqual({})
 })
 

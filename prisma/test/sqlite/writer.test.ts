@@ -72,7 +72,7 @@ test('a process that ends during a statement does not wait for it', async () => 
     await thread.open(file)
     thread.executeScript('${ENDLESS}')
     setTimeout(() => process.exit(0), 20)`
-  const { code } = await run(process.execPath, ['--input-type=module', '--eval', script, file])
+  const { exitCode } = await run(process.execPath, ['--input-type=module', '--eval', script, file])
   // It is killed.
-  expect(code).toBe(null)
+  expect(exitCode).toBe(null)
 })

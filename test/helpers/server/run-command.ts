@@ -1,22 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import path from 'node:path'
-import type { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { startServer } from '@plant-store/server'
-import { bound, startProgram } from '../programs.ts'
+import { bound, type Finished, runProgram, startProgram } from '../programs.ts'
 import { afterFile } from '../temporary.ts'
 import { built } from './built.ts'
 
 /** A migration may run, on a busy machine, in milliseconds. */
 const STARTUP_TIMEOUT = 240_000
-
-/** The result of a command. */
-export interface CommandResult {
-  exitCode: number | null
-  stdout: string
-  stderr: string
-}
 
 /** Returns an environment without the settings of this process. */
 function createEnvironment(settings: Record<string, string>): NodeJS.ProcessEnv {
@@ -39,15 +29,8 @@ export function commandLine(args: readonly string[]): string[] {
 }
 
 /** Runs a command to its end. */
-export async function runCommand(
-  args: readonly string[],
-  environment?: Record<string, string>,
-): Promise<CommandResult> {
-  const child = spawnCommand(args, environment)
-  const output = [child.stdout, child.stderr].map((stream) => text(stream as Readable))
-  const [exitCode] = (await once(child, 'close')) as [number | null]
-  const [stdout = '', stderr = ''] = await Promise.all(output)
-  return { exitCode, stdout, stderr }
+export function runCommand(args: readonly string[], settings: Record<string, string> = {}): Promise<Finished> {
+  return runProgram(commandLine(args), { env: createEnvironment(settings) })
 }
 
 /** A server in another process. */

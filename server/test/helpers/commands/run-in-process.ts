@@ -1,4 +1,4 @@
-import type { CommandResult } from '../../../../test/helpers/server/run-command.ts'
+import type { Finished } from '../../../../test/helpers/programs.ts'
 import { runCommandLine } from '../../../src/commands/command-line.ts'
 import { openMemory } from '../telemetry/log-lines.ts'
 
@@ -6,7 +6,7 @@ import { openMemory } from '../telemetry/log-lines.ts'
 export async function runInProcess(
   args: readonly string[],
   environment: Record<string, string> = {},
-): Promise<CommandResult> {
+): Promise<Finished> {
   const [stdout, stderr] = [openMemory(), openMemory()]
   const exitCode = await runCommandLine(args, { environment, stdout: stdout.stream, stderr: stderr.stream })
   return { exitCode, stdout: stdout.text(), stderr: stderr.text() }
