@@ -152,12 +152,12 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     try {
       if ('error' in fault) reject(fault.error)
       if ('status' in fault) return respondWith(fault.status, fault.body)
-      const [path = '', query] = url.replace(baseUrl, '').split('?')
+      const [path = '', query = ''] = url.replace(baseUrl, '').split('?')
       const operation = findOperation(method, path)
       const account = authenticate(token, requestRules[operation].scope)
-      const parameters = new URLSearchParams(query)
-      const input = readInput(operation, patternOf(operation).exec(path)?.groups ?? {}, parameters, body)
+      const input = readInput(operation, patternOf(operation).exec(path)?.groups ?? {}, query, body)
       const { data, nextCursor } = handle(operation, input, account)
+      const parameters = new URLSearchParams(query)
       if (nextCursor !== undefined) parameters.set('cursor', nextCursor)
       const headers = nextCursor === undefined ? {} : { link: `<?${parameters}>; rel="next"` }
       return jsonResponse(routes[operation].status, data, headers)
