@@ -84,12 +84,18 @@ export async function sendCall(call: Call): Promise<CallResponse> {
     const attempt: Attempt = { operation, method, url, number, headers: { ...headers } }
     const begun: Hooks[] = []
     try {
+      const start = performance.now()
       const received = await within(settings.timeout, call, (signal) => sendAttempt(attempt, begun, call, signal))
       const cause = call.lastFailure
       if (!received)
         throw new TimeoutError('timeout', `timed out after ${settings.timeout} ms`, call, cause && { cause })
+      const [head, text] = received
+      const duration = performance.now() - start
+      for (const hook of begun) observe(() => hook.response?.(attempt, { ...head, duration }))
+      // Of a response that is an error, the hooks get that in the same turn.
+      const data = readData(text, head, call)
       if (settings.budget.spent > 0) settings.budget.spent--
-      return received
+      return { head, call, data }
     } catch (thrown) {
       const error = toError(thrown, call)
       const delay = nextDelay(error, call)
@@ -102,9 +108,8 @@ export async function sendCall(call: Call): Promise<CallResponse> {
 }
 
 /** Runs the hooks, gets the token, sends, and reads the response. Lists the hooks that have begun. */
-async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal: Signal): Promise<CallResponse> {
+async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal: Signal) {
   const { settings, body } = call
-  const start = performance.now()
   const hooks = settings.hooks.concat(logHooks(settings.logger, settings.logLevel))
   for (const hook of hooks) {
     begun.push(hook)
@@ -128,11 +133,7 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal:
   const init = { method: attempt.method, headers, body, redirect: 'manual', signal }
   const response = await (settings.fetch ?? fetch)(attempt.url, init as object as FetchInit)
   const head = readHead(response)
-  const text = await readText(response, settings.maxResponseBytes, head, call)
-  requireOpen(signal)
-  const duration = performance.now() - start
-  for (const hook of hooks) observe(() => hook.response?.(attempt, { ...head, duration }))
-  return { head, call, data: readData(text, head, call) }
+  return [head, await readText(response, settings.maxResponseBytes, head, call)] as const
 }
 
 /** Requests a token of the app's function. */

@@ -18,13 +18,15 @@ function recordingHooks() {
 }
 
 describe('hooks', () => {
-  test('run for each attempt: request, response, error', async () => {
+  test('run for each attempt: request, response, and in the same turn error', async () => {
     const store = createFakePlantStore()
-    const { events, hooks } = recordingHooks()
+    const { events, hooks: recording } = recordingHooks()
+    const later: Hooks = { response: (attempt) => queueMicrotask(() => events.push(['later', attempt])) }
+    const hooks = [recording, later]
     store.failNext(new TypeError('fetch failed'))
     store.failNext({ status: 503, delay: 30 })
     await createPlantStoreClient({ ...store, hooks }).getPlants({ limit: 5 })
-    const order = '1 request, 1 error, 2 request, 2 response, 2 error, 3 request, 3 response'
+    const order = '1 request, 1 error, 2 request, 2 response, 2 error, 2 later, 3 request, 3 response, 3 later'
     expect(events.map(([name, { number }]) => `${number} ${name}`).join(', ')).toBe(order)
     const attempts = events.map(([, attempt]) => attempt)
     expect(new Set(attempts).size).toBe(3)
