@@ -157,7 +157,9 @@ function openFile(fd: number): Writable {
 /** Loads what makes lines readable only for a terminal. */
 async function createPrettyFormat(): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty')
-  const options = { ignore: 'pid,hostname,event', singleLine: true, translateTime: 'SYS:HH:MM:ss.l' }
-  const [format, formatRequest] = [prettyFactory(options), prettyFactory({ ...options, hideObject: true })]
+  const options = { ignore: 'pid,hostname,event', translateTime: 'SYS:HH:MM:ss.l' }
+  // Where it hides the object, a single line has no end.
+  const format = prettyFactory({ ...options, singleLine: true })
+  const formatRequest = prettyFactory({ ...options, hideObject: true })
   return (line) => (line.includes('"event":"request"') ? formatRequest(line) : format(line))
 }
