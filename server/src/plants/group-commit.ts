@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { StorageError } from '@plant-store/prisma'
 import { events } from '../telemetry/events.ts'
 import { createAccountQueue } from './account-queue.ts'
@@ -15,8 +15,6 @@ export interface GroupCommitOptions<Item, Result> {
   /** The size of a batch, in bytes. A larger item is a batch of its own. */
   maxBatchBytes: number
   maxBatchItems: number
-  /** Tells the time, and waits, in milliseconds. Default: the clock of the system. */
-  clock?: { now(): number; sleep(time: number): Promise<unknown> }
 }
 
 /** How long a batch waits for more items, at most, in milliseconds. */
@@ -50,7 +48,6 @@ interface Waiter<Item, Result> {
 export function createGroupCommit<Item extends { readonly account: string }, Result>(
   options: GroupCommitOptions<Item, Result>,
 ): (item: Item) => Promise<Result> {
-  const { clock = { now: () => performance.now(), sleep } } = options
   const waiting = createAccountQueue<Waiter<Item, Result>>()
   let running = false
 
@@ -58,14 +55,14 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
     let pause = 0
     while (waiting.size() > 0) {
       // A timer waits at least a millisecond.
-      if (pause >= 1) await clock.sleep(pause)
+      if (pause >= 1) await new Promise((resolve) => setTimeout(resolve, pause))
       for (let size = 0; waiting.size() > size * GROWTH; ) {
         size = waiting.size()
         await nextTurn()
       }
-      const begin = clock.now()
+      const begin = performance.now()
       await commitBatch(takeBatch(), begin)
-      pause = Math.min((clock.now() - begin) * PAUSE, MAX_PAUSE)
+      pause = Math.min((performance.now() - begin) * PAUSE, MAX_PAUSE)
     }
     running = false
   }
@@ -102,7 +99,7 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
   return (item) =>
     new Promise((resolve, reject) => {
       const { account } = item
-      waiting.add({ account, item, bytes: options.weigh(item), since: clock.now(), resolve, reject })
+      waiting.add({ account, item, bytes: options.weigh(item), since: performance.now(), resolve, reject })
       if (running) return
       running = true
       void run()

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Plants, StorageError } from '@plant-store/prisma'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Cursors } from '../../src/plants/cursor.ts'
 import { createGroupCommit, type GroupCommitOptions } from '../../src/plants/group-commit.ts'
 import { createPlantStore } from '../../src/plants/plant-store.ts'
@@ -93,31 +93,27 @@ function collect(event: keyof Events): unknown[][] {
 }
 
 test('items added during a commit share the next one; after a long one, an item that follows its result joins them', async () => {
-  let time = 0
-  let endPause = () => {}
-  const pauses: number[] = []
-  const sleep = (pause: number) => {
-    pauses.push(pause)
-    return new Promise<void>((resolve) => {
-      endPause = resolve
-    })
-  }
+  vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
   const batches: string[][] = []
   let second: Promise<string> | undefined
   const { add } = create({
-    clock: { now: () => time, sleep },
     commit: async (items) => {
       const texts = items.map(({ text }) => text)
       batches.push(texts)
       second ??= add('b')
-      time += 16
+      vi.advanceTimersByTime(16)
       return texts
     },
   })
   await add('a')
-  await expect.poll(() => pauses).toEqual([2])
+  await expect.poll(() => vi.getTimerCount()).toBe(1)
   const third = add('c')
-  endPause()
+  // An eighth of that.
+  for (const pauses of [1, 0]) {
+    vi.advanceTimersByTime(1)
+    expect(vi.getTimerCount()).toBe(pauses)
+  }
   expect(await Promise.all([second, third])).toEqual(['b', 'c'])
   expect(batches).toEqual([['a'], ['b', 'c']])
 })
