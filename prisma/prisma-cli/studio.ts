@@ -1,6 +1,5 @@
 import http, { type RequestListener } from 'node:http'
-import { loadEngine } from '../src/database.ts'
-import { isPostgresqlUrl } from '../src/database-url.ts'
+import { isPostgresqlUrl, loadEngine } from '../src/database.ts'
 import { StorageError } from '../src/engine.ts'
 import { readAddress } from '../src/postgresql/address.ts'
 

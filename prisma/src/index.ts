@@ -1,6 +1,6 @@
 export { type CopyAddress, copyDatabase } from './copy.ts'
-export { backupDatabase, type Database, openDatabase } from './database.ts'
-export { DEFAULT_DATABASE_URL, databaseUrl, nameDatabase } from './database-url.ts'
+export type { Database } from './database.ts'
+export { backupDatabase, DEFAULT_DATABASE_URL, databaseUrl, nameDatabase, openDatabase } from './database.ts'
 export type { OnProgress, OpenOptions, StorageFailure, StorageFault } from './engine.ts'
 export { StorageError, storageFaults } from './engine.ts'
 export { loadSettingsFile, OperatorError, readVariable, runsFromRepository } from './environment.ts'

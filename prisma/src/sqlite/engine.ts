@@ -2,7 +2,6 @@ import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, real
 import { access, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import { DEFAULT_DATABASE_URL, databaseFile } from '../database-url.ts'
 import type { Engine, OpenedDatabase, OpenOptions, Transaction } from '../engine.ts'
 import { isRead, StorageError, toQuery } from '../engine.ts'
 import { REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
@@ -24,8 +23,12 @@ const LOCK = 'BEGIN IMMEDIATE; ROLLBACK'
 /** SQLite opens the log and its index at the first query. */
 const FIRST_QUERY = toQuery('SELECT 1 FROM sqlite_schema')
 
-/** Creates the engine of a SQLite file, which need not exist. */
-export function createEngine(file: string): Engine {
+/**
+ * Creates the engine of a SQLite file, which need not exist.
+ *
+ * @param hasOwnFolder whether its folder is created with it
+ */
+export function createEngine(file: string, hasOwnFolder: boolean): Engine {
   return {
     name: 'sqlite',
     subject: file,
@@ -34,7 +37,7 @@ export function createEngine(file: string): Engine {
     migrationsFolder: path.join(import.meta.dirname, '../../migrations'),
     loadClient: async () => (await import('../generated/sqlite/client.ts')).PrismaClient,
     open: async (options) => open(existingFile(file), options),
-    create: () => createFile(file),
+    create: () => createFile(file, hasOwnFolder),
     backup: async (copy, onProgress) => backup(existingFile(file), copy, onProgress),
     logBytes: () =>
       stat(`${file}-wal`).then(
@@ -138,10 +141,10 @@ async function looksUnwritable(file: string): Promise<boolean> {
  *
  * @throws {StorageError} if its folder does not exist, or it cannot be written
  */
-async function createFile(file: string): Promise<void> {
+async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
   const folder = path.dirname(file)
   // The disk of another folder may not be mounted: creating it would put the database on the wrong one.
-  if (!existsSync(folder) && file !== databaseFile(DEFAULT_DATABASE_URL)) {
+  if (!hasOwnFolder && !existsSync(folder)) {
     throw new StorageError(`${folder} does not exist: create this folder, mount its disk, or check DATABASE_URL`)
   }
   try {
