@@ -3,11 +3,10 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { newDatabase } from './helpers/database/databases.ts'
-import { startPostgresql } from './helpers/database/postgresql.ts'
+import { newDatabase, startOwnPostgresql } from './helpers/database/databases.ts'
 import { codeBlock, GUIDES, isInstalled, readGuide, shell } from './helpers/production/guide.ts'
 import { startTestServer } from './helpers/server/start-test-server.ts'
-import { afterFile, temporaryFolder } from './helpers/temporary.ts'
+import { temporaryFolder } from './helpers/temporary.ts'
 
 const METRIC = /\b(?:plant_store|http_server|nodejs|process)_[a-z0-9_]*[a-z0-9]\b/g
 
@@ -23,8 +22,7 @@ async function scrape(databaseUrl: string): Promise<string> {
   return (await fetch(`${server.adminUrl}/metrics`)).text()
 }
 
-const database = await startPostgresql()
-afterFile(database.remove)
+const database = await startOwnPostgresql()
 /** The text of /metrics of a fresh server with SQLite, and of one with PostgreSQL. */
 const sqlite = await scrape(await newDatabase())
 const postgresql = await scrape(await database.create('fresh'))

@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs'
 import { modifiesPlants } from '@plant-store/contract'
 import { migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { query, runSql } from './helpers/database/databases.ts'
-import { demandPasswords, startPostgresql } from './helpers/database/postgresql.ts'
+import { describe, expect, test } from 'vitest'
+import { query, runSql, startOwnPostgresql } from './helpers/database/databases.ts'
+import { demandPasswords } from './helpers/database/postgresql.ts'
 import { startFaultyNetwork } from './helpers/network/faulty-network.ts'
 import { hasPgbouncer, startPgbouncer } from './helpers/network/pgbouncer.ts'
 import { FICUS, type OperationRequest, operations, parse, stringify } from './helpers/operations.ts'
@@ -13,7 +13,7 @@ import { freePort, responds, startProgram, until } from './helpers/programs.ts'
 import { runCommand, startServerProcess } from './helpers/server/run-command.ts'
 import { startTestServer } from './helpers/server/start-test-server.ts'
 import { createPlant, plantOf, startWriting } from './helpers/server/start-writing.ts'
-import { afterFile, temporaryFolder } from './helpers/temporary.ts'
+import { temporaryFolder } from './helpers/temporary.ts'
 
 const guide = readGuide('several-machines/README.md')
 const rights = readGuide('several-machines/rights.sql')
@@ -21,8 +21,7 @@ const editRights = readGuide('several-machines/edit-rights.sql')
 /** What the guide says to run. */
 const neededRights = modifiesPlants ? `${rights} ${editRights}` : rights
 
-const postgresql = await startPostgresql()
-afterFile(postgresql.remove)
+const postgresql = await startOwnPostgresql()
 await runSql(postgresql.url('postgres'), 'CREATE ROLE plant_store_owner LOGIN; CREATE ROLE plant_store LOGIN')
 
 /** Returns the URLs of a new database for its owner and for the servers. */
@@ -109,8 +108,7 @@ describe('the role of the servers', () => {
 })
 
 test.runIf(hasPgbouncer)('through PgBouncer, requests succeed soon after PostgreSQL has crashed', async () => {
-  const own = await startPostgresql({ prepare: demandPasswords })
-  onTestFinished(() => own.remove())
+  const own = await startOwnPostgresql({ prepare: demandPasswords })
   const administrate = (sql: string) => runSql(own.url('postgres'), sql)
   await administrate(`CREATE ROLE plant_store LOGIN PASSWORD 'secret'`)
   await runSql(await own.create('plants'), neededRights)

@@ -1,7 +1,6 @@
 /** What each operation of Prisma Client promises by itself. That files are guarded is shown in sqlite/file-guard.test.ts. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { openConnection, query, runSql } from '../../test/helpers/database/databases.ts'
-import { startPostgresql } from '../../test/helpers/database/postgresql.ts'
+import { openConnection, query, runSql, startOwnPostgresql } from '../../test/helpers/database/databases.ts'
 import { type Moment, startFaultyNetwork } from '../../test/helpers/network/faulty-network.ts'
 import { afterFile } from '../../test/helpers/temporary.ts'
 import { type Prisma, StorageError, toQuery } from '../src/engine.ts'
@@ -59,8 +58,7 @@ async function editByAccountAndId(prisma: PrismaClient): Promise<void> {
   expect(await plant.findMany({ select: { id: true } })).toEqual([{ id: '1' }])
 }
 
-const postgresql = await startPostgresql()
-afterFile(postgresql.remove)
+const postgresql = await startOwnPostgresql()
 const network = await startFaultyNetwork(postgresql.port)
 afterFile(network[Symbol.asyncDispose])
 await runSql(

@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { installDocker, missingPrograms, removeDocker } from '../helpers/container/docker.ts'
-import { runSql } from '../helpers/database/databases.ts'
-import { demandPasswords, startPostgresql } from '../helpers/database/postgresql.ts'
+import { runSql, startOwnPostgresql } from '../helpers/database/databases.ts'
+import { demandPasswords } from '../helpers/database/postgresql.ts'
 import { run } from '../helpers/packed-package.ts'
 import { codeBlock, readGuide, shell } from '../helpers/production/guide.ts'
 import { freePort, until } from '../helpers/programs.ts'
@@ -133,8 +133,7 @@ describe.runIf(missing.length === 0)('the image', () => {
 
   test('the migration and a server of the profile postgresql run with the settings of compose.yaml', async () => {
     const { services } = readComposeFile()
-    const postgresql = await startPostgresql({ prepare: demandPasswords })
-    onTestFinished(postgresql.remove)
+    const postgresql = await startOwnPostgresql({ prepare: demandPasswords })
     const database = "DATABASE plants OWNER plant_store TEMPLATE template0 ENCODING 'UTF8'"
     for (const created of ["ROLE plant_store LOGIN PASSWORD 'secret'", database]) {
       await runSql(postgresql.url('postgres'), `CREATE ${created}`)

@@ -4,10 +4,9 @@ import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'nod
 import path from 'node:path'
 import { openDatabase } from '@plant-store/prisma'
 import { afterEach, expect, test, vi } from 'vitest'
-import { runSql } from '../../../test/helpers/database/databases.ts'
-import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { isInstalled } from '../../../test/helpers/production/guide.ts'
-import { afterFile, temporaryFolder } from '../../../test/helpers/temporary.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 
 /** Has every character that means something in a URL, in SQL, in a password file, or to a shell. */
 const PASSWORD = `p@ss:w/o?r#d% +&=;'"\\$\`🪴é`
@@ -34,14 +33,13 @@ if (hasOpenssl) {
 }
 const socketFolder = temporaryFolder()
 chmodSync(socketFolder, 0o777)
-const server = await startPostgresql({
+const server = await startOwnPostgresql({
   settings: { unix_socket_directories: socketFolder, ...(hasOpenssl && TLS) },
   prepare(folder) {
     giveFile(folder, 'pg_hba.conf', hasOpenssl ? RULES : RULES.replace(/.*hostssl.*/, ''))
     if (hasOpenssl) for (const name of ['host.pem', 'host-key.pem', 'ca.pem']) giveFile(folder, name)
   },
 })
-afterFile(server.remove)
 const literal = `E'${PASSWORD.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 await runSql(
   await server.create('plants'),

@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
 import { describe, expect, test } from 'vitest'
-import { openConnection, runSql } from '../../../test/helpers/database/databases.ts'
-import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { openConnection, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { freePort, until } from '../../../test/helpers/programs.ts'
@@ -22,8 +21,7 @@ const INCOMPLETE = /lacks what a migration created \(.* does not exist\): .* sea
 const CACHED = /numbers plants out of order: run ALTER SEQUENCE "Plant_seq_seq" CACHE 1, and restart all servers\.?$/
 const OUT_OF_ORDER = /does not keep plants in order, .*: use PostgreSQL itself\.?$/
 
-const postgresql = await startPostgresql()
-afterFile(postgresql.remove)
+const postgresql = await startOwnPostgresql()
 const network = await startFaultyNetwork(postgresql.port)
 afterFile(network[Symbol.asyncDispose])
 /** The database of the tests, which leave it as it was, behind the network. */

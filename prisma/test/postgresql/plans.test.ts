@@ -1,11 +1,10 @@
 /** How PostgreSQL runs our statements: it reads only the plants of the account, and compiles none, which takes 20 to 200 ms. */
 import { type Database, openDatabase } from '@plant-store/prisma'
 import { expect, test } from 'vitest'
-import { query, runSql } from '../../../test/helpers/database/databases.ts'
-import { debianPrograms, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { query, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
+import { debianPrograms } from '../../../test/helpers/database/postgresql.ts'
 import { requireInCi } from '../../../test/helpers/long-tests.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
-import { afterFile } from '../../../test/helpers/temporary.ts'
 import { statements } from '../../src/postgresql/statements.ts'
 import { filters, readIndex } from '../helpers/read-index.ts'
 
@@ -36,8 +35,7 @@ const RANGES = [
   { limit: 1_000, after: 50_000 },
 ]
 
-const server = await startPostgresql({ settings: debianPrograms ? COMPILER : {} })
-afterFile(server.remove)
+const server = await startOwnPostgresql({ settings: debianPrograms ? COMPILER : {} })
 await runSql(
   await server.create('plants'),
   insertUnevenly(100_000, `CASE WHEN i % 3 = 0 THEN 'large' ELSE 'account ' || i % 1000 END`),

@@ -1,14 +1,11 @@
 /** Settings of sessions that a database or a role brings: what the driver and our statements presume of them is not presumed. */
 import { expect, test } from 'vitest'
-import { query, runSql } from '../../../test/helpers/database/databases.ts'
-import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { query, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
-import { afterFile } from '../../../test/helpers/temporary.ts'
 import { openDatabase } from '../../src/database.ts'
 import { openClient } from '../helpers/open-client.ts'
 
-const postgresql = await startPostgresql()
-afterFile(postgresql.remove)
+const postgresql = await startOwnPostgresql()
 
 const POOLER = `
 [databases]

@@ -1,6 +1,7 @@
 /** Everything that clients did and saw, while servers and databases are killed, is what a service that keeps its promises does. */
-import { expect, onTestFinished, test } from 'vitest'
-import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+
+import { expect, test } from 'vitest'
+import { startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { freePort } from '../../../test/helpers/programs.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
@@ -64,8 +65,7 @@ test(`two servers of one file, killed ${KILLS} times under load`, async () => {
 test.runIf(isLong)(
   `three servers of one PostgreSQL, killed ${KILLS} times under load, as the database is`,
   async () => {
-    const postgresql = await startPostgresql()
-    onTestFinished(() => postgresql.remove())
+    const postgresql = await startOwnPostgresql()
     await postgresql.create('plants')
     await killUnderLoad(postgresql.url('plants'), 3, async (signal) => {
       await postgresql.stop(signal)

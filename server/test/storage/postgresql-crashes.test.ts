@@ -4,18 +4,17 @@
  */
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { query, runSql } from '../../../test/helpers/database/databases.ts'
-import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { expect, test } from 'vitest'
+import { query, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
+import type { PostgresqlOptions } from '../../../test/helpers/database/postgresql.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { expectReadiness, startLoad } from '../helpers/storage/load.ts'
 
-async function startCluster(options?: Parameters<typeof startPostgresql>[0]) {
-  const postgresql = await startPostgresql(options)
+async function startCluster(options?: PostgresqlOptions) {
+  const postgresql = await startOwnPostgresql(options)
   if (!options?.copyOf) await postgresql.create('plants')
-  onTestFinished(() => postgresql.remove())
   return {
     ...postgresql,
     databaseUrl: postgresql.url('plants'),

@@ -4,8 +4,8 @@
  */
 import pino from 'pino'
 import { beforeEach, expect, test } from 'vitest'
-import { openConnection, runSql } from '../../../test/helpers/database/databases.ts'
-import { demandPasswords, startPostgresql } from '../../../test/helpers/database/postgresql.ts'
+import { openConnection, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
+import { demandPasswords } from '../../../test/helpers/database/postgresql.ts'
 import { type Moment, startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { afterFile } from '../../../test/helpers/temporary.ts'
@@ -15,8 +15,7 @@ import { readMetric } from '../helpers/telemetry/read-metric.ts'
 /** Longer than a request may take while PostgreSQL is silent, and less than a hang, in milliseconds. */
 const MAX_WAIT = 10_000
 
-const postgresql = await startPostgresql({ prepare: demandPasswords })
-afterFile(postgresql.remove)
+const postgresql = await startOwnPostgresql({ prepare: demandPasswords })
 const network = await startFaultyNetwork(postgresql.port)
 afterFile(network[Symbol.asyncDispose])
 /** A server whose database is behind a network that can fail, and a connection past it as another program has it. */

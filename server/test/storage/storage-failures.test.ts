@@ -7,9 +7,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { newDatabase, openConnection, runSql } from '../../../test/helpers/database/databases.ts'
+import { newDatabase, openConnection, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/disks.ts'
-import { startPostgresql } from '../../../test/helpers/database/postgresql.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createPlant } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
@@ -59,8 +58,7 @@ async function fillDiskOfPostgresql(): Promise<Fault> {
 }
 
 async function startCluster() {
-  const postgresql = await startPostgresql()
-  onTestFinished(postgresql.remove)
+  const postgresql = await startOwnPostgresql()
   return { postgresql, databaseUrl: await postgresql.create('plants') }
 }
 

@@ -6,7 +6,13 @@ import BetterSqlite3 from 'better-sqlite3'
 import pg from 'pg'
 import { inject, onTestFinished } from 'vitest'
 import { afterFile, temporaryDatabase } from '../temporary.ts'
-import { cloneStatement, TEMPLATE } from './postgresql.ts'
+import {
+  cloneStatement,
+  type PostgresqlOptions,
+  type PostgresqlServer,
+  startPostgresql,
+  TEMPLATE,
+} from './postgresql.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -63,6 +69,13 @@ export async function copyDatabase(url: string): Promise<string> {
   if (server) await cloneDatabase(nameOf(url), copy)
   else await backupDatabase(url, fileOf(copy))
   return copy
+}
+
+/** Starts a PostgreSQL server of its own until the end of the test file. */
+export async function startOwnPostgresql(options?: PostgresqlOptions): Promise<PostgresqlServer> {
+  const own = await startPostgresql(options)
+  afterFile(own.remove)
+  return own
 }
 
 /** A connection to a database past the server, as another program has it. */

@@ -1,6 +1,5 @@
-import { afterFile, temporaryDatabase } from '../temporary.ts'
-import { createMigrated, openConnection, query, runSql } from './databases.ts'
-import { startPostgresql } from './postgresql.ts'
+import { temporaryDatabase } from '../temporary.ts'
+import { createMigrated, openConnection, query, runSql, startOwnPostgresql } from './databases.ts'
 
 /** What a database stores, the same for every engine: times in milliseconds. */
 export interface StoredRows {
@@ -20,8 +19,7 @@ export async function readStoredRows(url: string): Promise<StoredRows> {
 
 /** Starts a PostgreSQL for this test file, and returns what names databases of each engine that do not exist yet. */
 export async function startEngines() {
-  const server = await startPostgresql()
-  afterFile(server.remove)
+  const server = await startOwnPostgresql()
   let databases = 0
   return { SQLite: () => temporaryDatabase().url, PostgreSQL: () => server.url(`copy${++databases}`) }
 }
