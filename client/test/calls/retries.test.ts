@@ -1,14 +1,7 @@
 /** Which failures are retried, when, and how often. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import {
-  ApiError,
-  type CallOptions,
-  type ClientOptions,
-  createPlantStoreClient,
-  type PlantStoreClient,
-  PlantStoreError,
-  TimeoutError,
-} from '../../src/index.ts'
+import type * as sdk from '../../src/index.ts'
+import { ApiError, createPlantStoreClient, PlantStoreError, TimeoutError } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { breakOff, type Handler, respondError, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
@@ -55,7 +48,7 @@ describe('attempts of creating a plant', () => {
 const NOW = Date.UTC(2026, 10, 24)
 
 /** Returns the delays before the attempts of a call that fails with this header, as they are and as its hook gets them. */
-async function delaysOf(retryAfter: string | undefined, options: ClientOptions): Promise<[number[], unknown[]]> {
+async function delaysOf(retryAfter: string | undefined, options: sdk.ClientOptions): Promise<[number[], unknown[]]> {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: NOW })
   const store = createFakePlantStore()
   store.failNext({ status: 503, ...(retryAfter !== undefined && { headers: { 'retry-after': retryAfter } }) }, 20)
@@ -126,7 +119,7 @@ test('an attempt that fails in another way has the failure of the one before', a
 
 describe('the retries of a client', () => {
   /** Returns how many requests a call sends. */
-  const attemptsOf = async (client: PlantStoreClient, options?: CallOptions) =>
+  const attemptsOf = async (client: sdk.PlantStoreClient, options?: sdk.CallOptions) =>
     (await failureOf(client.getPlants({}, options), PlantStoreError)).attempts
 
   test('cost 5 of 500 points each, and a success brings back 1, for all clients that derive from it', async () => {

@@ -104,15 +104,13 @@ test.each(errors)('createApiError creates %s as a client does', async (name) => 
   expect(created.headers.get('Retry-After')).toBe('2')
 })
 
+const fake = createFakePlantStore()
 test.each<[reason: string, () => unknown]>([
   ['baseURL: is not one of baseUrl', () => createFakePlantStore({ baseURL: 'http://a.b' } as object)],
   ['baseUrl: must be an HTTP URL', () => createFakePlantStore({ baseUrl: 'a.b' })],
-  ['scope: is not one of account, ', () => createFakePlantStore().createToken({ scope: 'read' } as object)],
-  [
-    'findPlant: is not one of createPlant, ',
-    () => createFakePlantStore().failNext({ delay: 0 }, 1, 'findPlant' as never),
-  ],
-  ['code: is not one of error, ', () => createFakePlantStore().failNext({ code: 503 } as object as Fault)],
+  ['scope: is not one of account, ', () => fake.createToken({ scope: 'read' } as object)],
+  ['findPlant: is not one of createPlant, ', () => fake.failNext({ delay: 0 }, 1, 'findPlant' as never)],
+  ['code: is not one of error, ', () => fake.failNext({ code: 503 } as object as Fault)],
   ['code: is not one of name, ', () => createApiError({ name: 'idTaken', code: 1 } as never)],
 ])('an option that is unknown is an error: %s', (reason, create) => expect(create).toThrow(reason))
 
