@@ -24,12 +24,7 @@ export interface Operation {
  * @param history with a list of each account that begins after everything else has ended
  */
 export function findViolations(history: readonly Operation[]): string[] {
-  return [...new Set(history.map(({ account }) => account))].flatMap((account) =>
-    findIn(
-      account,
-      history.filter((operation) => operation.account === account),
-    ),
-  )
+  return [...Map.groupBy(history, ({ account }) => account)].flatMap(([account, own]) => findIn(account, own))
 }
 
 function findIn(account: string, history: readonly Operation[]): string[] {
