@@ -92,7 +92,7 @@ export async function sendCall(call: Call): Promise<CallResponse> {
       const [head, text] = received
       const duration = performance.now() - start
       for (const hook of begun) observe(() => hook.response?.(attempt, { ...head, duration }))
-      // Of a response that is an error, the hooks get that in the same turn.
+      // Without waiting for anything, so that the hooks learn of an error in the response at the same time.
       const data = readData(text, head, call)
       if (settings.budget.spent > 0) settings.budget.spent--
       return { head, call, data }

@@ -212,7 +212,7 @@ export class TokenError extends BaseError {
   declare readonly kind: 'token'
 }
 
-/** The input or an option is invalid, or a `request` hook failed, whose error is the `cause`. Nothing was sent. */
+/** The input or an option is invalid, or a `request` hook failed, whose error is the `cause`. The attempt was not sent. */
 export class UsageError extends BaseError {
   declare readonly kind: 'usage'
   /** Each field or option that is wrong, and why. */

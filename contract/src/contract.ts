@@ -29,8 +29,8 @@ export interface OperationMetadata {
    */
   readonly idempotent?: boolean
   /**
-   * The errors of the catalogue that not every operation responds with, which has their status: only those that name them.
-   * Errors about the body and the query follow from these.
+   * The errors that only this operation, and others that name them, respond with, such as `idTaken`. The responses need their
+   * statuses. Errors that every operation has, and those of a body or a query, are not named.
    */
   readonly errors?: readonly ErrorName[]
 }

@@ -55,7 +55,7 @@ export type ListFilter = { readonly [Column in (typeof listFilters)[number]]?: s
 
 /** A part of a list, as it is at one moment. */
 export interface ListPart {
-  /** The plants as JSON objects separated by commas; undefined: several have more than 64 kB, and none was read. */
+  /** The plants as JSON objects separated by commas; undefined: one of them may have more than its share of 64 kB, and none was read. */
   readonly json: string | undefined
   /** The `seq` of the last of them; 0 if there is none. */
   readonly last: number

@@ -7,10 +7,13 @@ export interface Route {
   readonly method: string
   /** The path, with its parameters as `{name}`. */
   readonly path: string
-  /** The fields of the input: those of the path that the body does not have, parameters of the query, and those of the body. */
+  /** The fields that are in the path only. One that the body has too is named there. */
   readonly inPath?: readonly string[]
+  /** The fields that are parameters of the query. */
   readonly query?: readonly string[]
+  /** The fields of the body. */
   readonly body?: readonly string[]
+  /** The fields that the input must have. */
   readonly required?: readonly string[]
   /** Where the input has int64s. */
   readonly int64s?: Readonly<Record<string, Int64s>>

@@ -12,8 +12,8 @@ const readTime = (column: string) => `
     CAST(round(unixepoch(${column}, 'subsec') * 1000) AS INTEGER)), 0)) AS ${column}`
 
 /**
- * The plants of a part of a list. With the parameter alone, SQLite would prepare the statement again for each value, which
- * takes ten times as long as the rest of it. SQLite has no statistics that would lead it to the index of a filter.
+ * The plants of a part of a list. The `+` before a parameter keeps SQLite from preparing the statement again for each value,
+ * which takes ten times as long as the rest of it. SQLite has no statistics that would lead it to the index of a filter.
  */
 function partAfter(seq: string, filters: readonly string[]): string {
   const index = filters.length > 0 ? `INDEXED BY "Plant_account_${filters[0]}_seq_idx"` : ''

@@ -7,7 +7,7 @@ import { createAccountQueue } from './account-queue.ts'
 export interface GroupCommitOptions<Item, Result> {
   /**
    * Writes a batch in one transaction and returns a result for each item, in order. An error fails this batch; a `StorageError`
-   * also the items that have waited as long.
+   * also the items that were added before the commit began.
    */
   commit(items: Item[]): Promise<Result[]>
   /** Returns the size of an item, in bytes. */
@@ -21,7 +21,7 @@ export interface GroupCommitOptions<Item, Result> {
 const MAX_PAUSE = 4
 /** How long it waits, as a part of the time that the last commit took. */
 const PAUSE = 1 / 8
-/** A batch waits while each turn of the event loop makes it so many times as large. */
+/** A batch collects more as long as a turn of the event loop makes it more than so many times as large. */
 const GROWTH = 9 / 8
 
 interface Waiter<Item, Result> {

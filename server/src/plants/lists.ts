@@ -26,7 +26,7 @@ export interface PlantList {
 
 /** The lists of all accounts. */
 export interface Lists {
-  /** Reads the plants of an account in a range: all of them are cached. */
+  /** Reads the plants of an account in a range. Only the whole list is cached. */
   read(account: string, range?: Range): Promise<PlantList>
 }
 
@@ -39,7 +39,7 @@ interface Piece {
   readonly more: boolean
   /** How many plants to read next: twice as many as have just fitted. */
   readonly nextLimit: number
-  /** The moment at which it began to be read. */
+  /** The moment at which it began to be read: a count, see `lastMoment`. */
   readonly begin: number
   /** The version that the whole list had then; undefined: it is not known. */
   readonly version: string | undefined

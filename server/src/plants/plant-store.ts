@@ -52,8 +52,8 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Operations {
 }
 
 /**
- * Stores the rows in one transaction, and returns for each whether its account has it now; undefined: it was deleted each
- * time.
+ * Stores the rows that are new, all in one transaction, and returns for each whether its account has it now; undefined: it was
+ * deleted between each of three attempts and the look at it.
  */
 async function storeAll(plants: Plants, rows: PlantRow[], attempts = 3): Promise<(boolean | undefined)[]> {
   const inserted = await plants.insert(rows)
