@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { closeSync, openSync, renameSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, renameSync, writeFileSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { requireInCi } from '../long-tests.ts'
@@ -52,7 +53,8 @@ export function fillUp(folder: string): void {
 
 /** Compiles a library that processes load. Returns its path, and why that is impossible, in a line; undefined: it is not. */
 export function compileLibrary(name: string): { library: string; whyNot: string | undefined } {
-  const library = path.join(temporaryFolder(), `${name}.so`)
+  // In a folder that is removed after the run, not after a file: the next one in this process loads it too.
+  const library = path.join(mkdtempSync(path.join(tmpdir(), 'plant-store-')), `${name}.so`)
   const source = fileURLToPath(new URL(`${name}.c`, import.meta.url))
   const command = ['-shared', '-fPIC', '-o', library, source, '-ldl']
   const whyNot = whyImpossible(() => execFileSync('cc', command, { stdio: 'pipe' }))
