@@ -1,11 +1,12 @@
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
 import { access, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import type { Engine, OpenedDatabase, OpenOptions, Transaction } from '../engine.ts'
+import type { Engine, OpenedDatabase, OpenOptions, Session, Transaction } from '../engine.ts'
 import { isRead, StorageError, toQuery } from '../engine.ts'
 import { REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
 import { backup, syncFolder } from './backup.ts'
+import { connect } from './driver-adapter.ts'
 import { translate } from './errors.ts'
 import { connectGuarded } from './file-guard.ts'
 import { statements } from './statements.ts'
@@ -44,7 +45,7 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
         ({ size }) => size,
         () => 0,
       ),
-    beginReading: async () => begin(existingFile(file), READ_ONLY),
+    beginReading: async () => beginReading(existingFile(file)),
     beginWriting: async () => begin(existingFile(file), 'BEGIN IMMEDIATE'),
   }
 }
@@ -162,8 +163,23 @@ async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
 }
 
 /**
- * Opens a connection in a thread of its own, and runs its first statement. A migration takes long, a disk may hang, and SQLite may
- * sync what a process that was killed has left when it opens or closes the file: the event loop must not wait for any of these.
+ * Opens a connection that only reads. It needs a thread only where a process that was killed has left a log: SQLite may sync
+ * what is in it when it opens or closes the file. Starting a thread takes a quarter of a startup.
+ */
+async function beginReading(file: string): Promise<Session> {
+  const sizeOf = (suffix: string) => statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0
+  if (sizeOf('-wal') > 0 || sizeOf('-journal') > 0) return begin(file, READ_ONLY)
+  const connection = connect(file)
+  await connection.executeScript(READ_ONLY).catch((error) => {
+    void connection.dispose()
+    throw error
+  })
+  return { connection, close: connection.dispose }
+}
+
+/**
+ * Opens a connection in a thread of its own, and runs its first statement. A migration takes long, and a disk may hang: the event
+ * loop must not wait for either.
  */
 async function begin(file: string, first: string): Promise<Transaction> {
   const thread = startThread(file)
