@@ -37,6 +37,7 @@ export function drawChart(groups: readonly { title: string; rows: readonly Row[]
   }
   parts.push(`<text class="note" x="0" y="${y + 20}">${machine}</text>`)
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y + 30}" font-family="system-ui, sans-serif" font-size="13">
+<title>Requests per second</title>
 <style>
   text { fill: #1f2328 } rect { fill: #8c959f } .plant-store { fill: #1a7f37 } .title { font-weight: 600 } .note { font-size: 11px; opacity: 0.7 }
   @media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .plant-store { fill: #3fb950 } }
