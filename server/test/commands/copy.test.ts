@@ -5,17 +5,33 @@ import { createMigrated, openConnection } from '../../../test/helpers/database/d
 import { countPlants, createWithPlants, startEngines } from '../../../test/helpers/database/stored-rows.ts'
 import { collect, until } from '../../../test/helpers/programs.ts'
 import { spawnCommand } from '../../../test/helpers/server/run-command.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
 const newUrl = await startEngines()
 
-test('the side that is left out is DATABASE_URL, and what was copied is said', async () => {
-  const source = await createWithPlants(newUrl.SQLite(), 2)
-  const target = await createMigrated(newUrl.PostgreSQL())
+test('a service moves from SQLite to PostgreSQL: same tokens, lists, bytes and cursors', async () => {
+  const [source, target] = [await createMigrated(newUrl.SQLite()), await createMigrated(newUrl.PostgreSQL())]
+  const original = await startTestServer({ databaseUrl: source })
+  const { token } = original
+  for (const body of ['{"id":9223372036854775807,"name":"🪴\\u2028\\u0001","tag":""}', '{"id":2,"name":"last"}']) {
+    expect((await original.post(body)).status).toBe(200)
+  }
+  const list = await (await original.call('/plants')).text()
+  const page = await original.call('/plants?limit=1')
+  const next = `/plants${/<([^>]+)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1]}`
+  const rest = await (await original.call(next)).text()
+  expect(rest).toBe('[{"name":"last"}]')
+  await original.close()
+
+  // DATABASE_URL is the side that is left out.
   const { exitCode, stdout } = await runInProcess(['copy', '--to', target], { DATABASE_URL: source })
   expect(exitCode).toBe(0)
-  expect(stdout).toMatch(/^The database "copy\d+" at 127.0.0.1:\d+ is now a copy of \/\S+: 2 plants and 0 tokens\b/)
-  expect(await countPlants(target)).toBe(2)
+  expect(stdout).toMatch(/^The database "copy\d+" at 127.0.0.1:\d+ is now a copy of \/\S+: 2 plants and 1 token\b/)
+  const moved = await startTestServer({ databaseUrl: target })
+  expect(await (await moved.call('/plants', { token })).text()).toBe(list)
+  expect(await (await moved.call(next, { token })).text()).toBe(rest)
+  await moved.close()
 })
 
 test('Ctrl+C ends a copy soon and leaves the target empty; a password is in no output', async () => {

@@ -1,6 +1,8 @@
+import crypto from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
 import { extname } from 'node:path'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { exchange, readResponses } from '../helpers/wire/connection.ts'
 import { request, withToken } from '../helpers/wire/requests.ts'
@@ -93,6 +95,20 @@ test.each(['/openapi.json', '/docs', '/docs/swagger-ui.css'])(
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
   },
 )
+
+test('requests for the files of /docs hash nothing', async () => {
+  const createHash = vi.spyOn(crypto, 'createHash')
+  // Modules that have imported it see the spy, too.
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    createHash.mockRestore()
+    syncBuiltinESMExports()
+  })
+  const paths = ['/docs', '/docs/swagger-ui-bundle.js', '/openapi.json']
+  for (const path of paths) expect((await get(path)).status).toBe(200)
+  // That of the document, which depends on the request.
+  expect(createHash).toHaveBeenCalledOnce()
+})
 
 test('DOCS=off makes the paths unknown', async () => {
   await using closed = await startTestServer({ docs: false })

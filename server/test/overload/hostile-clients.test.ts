@@ -80,6 +80,21 @@ test('a client that reads steadily gets a response however long it takes', async
   expect(socket.bytesRead).toBeGreaterThan(64 * MEBIBYTE)
 })
 
+test('a body in chunks of one byte is read in many turns of the event loop, which others have meanwhile', async () => {
+  // 600 kB, of which Node.js hands over 64 kB at a time.
+  const wire = `${postHead({ 'Transfer-Encoding': 'chunked' })}${'1\r\n \r\n'.repeat(100_000)}0\r\n\r\n`
+  const socket = await open(server, wire)
+  socket.end()
+  let turns = 0
+  const count = () => {
+    turns++
+    if (!socket.closed) setImmediate(count)
+  }
+  count()
+  expect(await readStatus(socket)).toBe(400)
+  expect(turns).toBeGreaterThanOrEqual(9)
+})
+
 const STALLED = `${postHead({ 'Content-Length': '1000' })}{`
 test.each<[what: string, accounts: number, connections: number, taken: number, wireOf: (token: string) => string]>([
   ['bodies that do not arrive', 4, 50, 59, (token) => withToken(STALLED, token)],

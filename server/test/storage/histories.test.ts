@@ -7,7 +7,7 @@ import { freePort } from '../../../test/helpers/programs.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
-import { findViolations, type Operation } from '../helpers/storage/history.ts'
+import { findViolations, type Operation, toElle } from '../helpers/storage/history.ts'
 import { readDatabase, startLoad } from '../helpers/storage/load.ts'
 
 const ACCOUNTS = ['alice', 'bob']
@@ -98,8 +98,15 @@ const right: readonly Operation[] = [
   operation('list', [17, 18], 1, 2, 3),
 ]
 
-test('a history without a violation has none', () => {
+test('a history without a violation has none, and is written for Elle', () => {
   expect(findViolations(right)).toEqual([])
+  expect(toElle(right.slice(0, 2))).toBe(
+    `{"type":"invoke","f":"txn","process":0,"time":1,"value":[["append","alice",1]]}
+{"type":"ok","f":"txn","process":0,"time":2,"value":[["append","alice",1]]}
+{"type":"invoke","f":"txn","process":0,"time":3,"value":[["r","alice",null]]}
+{"type":"ok","f":"txn","process":0,"time":6,"value":[["r","alice",[1,2]]]}
+`,
+  )
 })
 
 test.each([

@@ -6,7 +6,7 @@ import BetterSqlite3 from 'better-sqlite3'
 import { expect } from 'vitest'
 import { createPlant, type PlantResponse, plantOf } from '../../../../test/helpers/server/start-writing.ts'
 import type { Target } from '../wire/wire.ts'
-import { findViolations, type Operation } from './history.ts'
+import { findViolations, type Operation, toElle } from './history.ts'
 
 /** How many clients of each target create plants. */
 const WRITERS = 8
@@ -136,7 +136,7 @@ function expectPossible(history: readonly Operation[]): void {
   const violations = findViolations(history)
   if (violations.length === 0) return
   const file = path.join(tmpdir(), `plant-store-history-${process.pid}-${Date.now()}.jsonl`)
-  writeFileSync(file, history.map((operation) => `${JSON.stringify(operation)}\n`).join(''))
+  writeFileSync(file, toElle(history))
   expect.fail(`${violations.length} violations in ${file}:\n${violations.slice(0, 10).join('\n')}`)
 }
 
