@@ -109,8 +109,3 @@ export const contract = c.router(
 
 /** The type of the contract. */
 export type Contract = typeof contract
-
-/** Whether operations change or delete plants: every operation that writes may, except the one that creates them. */
-export const modifiesPlants: boolean = Object.entries(contract).some(
-  ([name, { metadata }]) => metadata.scope === 'write' && name !== 'createPlant',
-)

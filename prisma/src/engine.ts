@@ -65,8 +65,6 @@ export interface Transaction extends Session {
 export interface OpenOptions {
   /** How long a statement waits for a database that is locked or not reachable, in milliseconds. Default: 2000. */
   patience?: number
-  /** Whether requests change or delete plants: then the user of the database needs the rights to. Default: false. */
-  modifiesPlants?: boolean
   /** Called with a sentence about what works, and should not stay as it is. */
   onWarning?: (warning: string) => void
 }

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { modifiesPlants } from '@plant-store/contract'
 import { type Database, migrateDatabase, nameDatabase, openDatabase } from '@plant-store/prisma'
 import { LRUCache } from 'lru-cache'
 import pino, { type Logger } from 'pino'
@@ -89,7 +88,7 @@ export async function startServer(
     await migrate(databaseUrl, logger, () => {
       notReady = 'The server is migrating the database.'
     })
-    const opened = await openDatabase(databaseUrl, { modifiesPlants, onWarning: (warning) => logger.warn(warning) })
+    const opened = await openDatabase(databaseUrl, { onWarning: (warning) => logger.warn(warning) })
     database = opened
     const cursors = createCursors(() => opened.secret('cursor'))
     const plants = createPlantStore(opened.plants, cursors)

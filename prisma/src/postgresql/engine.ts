@@ -45,14 +45,14 @@ export function createEngine(address: Address): Engine {
 /** Opens a database. */
 async function open(
   address: Address,
-  { patience = REQUEST_PATIENCE, modifiesPlants = false, onWarning }: OpenOptions,
+  { patience = REQUEST_PATIENCE, onWarning }: OpenOptions,
 ): Promise<OpenedDatabase> {
   const subject = describeDatabase(address)
   // PostgreSQL gives a lock up before this, and says so.
   const timeout = Math.max(patience, REQUEST_PATIENCE) + GRACE
   const pool = await openSharedPool(address, timeout + SILENCE)
   const { connection, close } = pool
-  const prove = (writes: boolean) => proveGuarantees(connection, subject, { modifiesPlants, writes })
+  const prove = (writes: boolean) => proveGuarantees(connection, subject, writes)
   let schemaName: string
   try {
     // Another transaction may have the lock on the order of plants: the database is busy.

@@ -61,7 +61,7 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, failure?: Sto
   ],
   [
     /^42501 /,
-    'does not allow this user to do that ($): run it as the owner of the database, or GRANT the rights that edit-rights.sql or docs/production/several-machines/rights.sql lists',
+    'does not allow this user to do that ($): run it as the owner of the database, or GRANT the rights that docs/production/several-machines/rights.sql lists',
   ],
   [
     /^(3F\w{3}|42P01|42883) /,

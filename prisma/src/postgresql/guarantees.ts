@@ -17,20 +17,12 @@ const IN_ORDER = `
     SELECT FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('"Plant"', 'seq')::regclass AND seqcache > 1
   ) THEN 'Numbers are taken in advance' ELSE 'true' END::boolean`
 
-/** How to prove what a database guarantees. */
-export interface Proof {
-  /** Whether requests change or delete plants. */
-  readonly modifiesPlants: boolean
-  /** Whether a plant is written and undone, which needs room; otherwise nothing is. */
-  readonly writes: boolean
-}
-
 /**
  * Reads the tables, writes a plant of a quarter of a page as requests do, and undoes it: that fails where a right, a table or
  * room is missing, where row level security hides rows, where commits are lost, and where another transaction has the lock. A
  * plant of an account that has no name.
  */
-const writeAndUndo = ({ modifiesPlants, writes }: Proof) => `
+const writeAndUndo = (writes: boolean) => `
   BEGIN ISOLATION LEVEL READ COMMITTED;
   SET LOCAL lock_timeout = '2s';
   SELECT WHERE ${ON_PRIMARY} AND ${DURABLY};
@@ -38,7 +30,6 @@ const writeAndUndo = ({ modifiesPlants, writes }: Proof) => `
   SELECT FROM "Plant", "Token", "Secret", "ListVersion" WHERE false;
   INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
   SELECT '', '', repeat('x', 1900), NULL, now() WHERE ${DURABLY} AND ${writes} ON CONFLICT ("account", "id") DO NOTHING;
-  ${modifiesPlants ? `UPDATE "Plant" SET "name" = '' WHERE "account" = ''; DELETE FROM "Plant" WHERE "account" = '';` : ''}
   ${IN_ORDER};
   ROLLBACK`
 
@@ -70,11 +61,12 @@ export async function checkSettings(connection: Connection, subject: string): Pr
  * as they are, plants become visible in the order of their numbers, and this user may do what requests need.
  *
  * @param subject names the database in messages
+ * @param writes whether a plant is written and undone, which needs room; otherwise nothing is
  * @throws {StorageError} if a setting or the schema breaks a promise, a right or a table is missing, or one is locked
  */
-export async function proveGuarantees(connection: Connection, subject: string, proof: Proof): Promise<void> {
+export async function proveGuarantees(connection: Connection, subject: string, writes: boolean): Promise<void> {
   await checkSettings(connection, subject)
-  await connection.executeScript(writeAndUndo(proof))
+  await connection.executeScript(writeAndUndo(writes))
 }
 
 /** What a role may do with a table, its sequences or the functions of its triggers. */
