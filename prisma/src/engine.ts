@@ -85,12 +85,12 @@ export interface Statements {
    */
   readonly comparePlants: string
   /**
-   * Selects the first plants in a part of a list: account, the `seq` before it, its last one, how many plants, the maximum
-   * of bytes of each, as text and on average as JSON, and the text of each filter. One row: "json", the plants as JSON objects
+   * Selects a piece of a list, the first plants of a range: account, the `seq` before it, its last one, how many plants, the
+   * maximum of bytes of each, as text and on average as JSON, and the text of each filter. One row: "json", the plants as JSON objects
    * separated by commas, NULL if one is too long; "last", the `seq` of the last, 0 if there is none; "more", whether more
-   * follow in this part; and the "version" of the list.
+   * follow in the range; and the "version" of the list.
    */
-  selectPart(filters: readonly string[]): string
+  selectPiece(filters: readonly string[]): string
   /** Selects for each account of a JSON array, in order, the version of its list and the `seq` of its last plant. */
   readonly selectStates: string
   /**

@@ -8,8 +8,8 @@ export interface Plants {
   compare(plants: readonly PlantRow[]): Promise<(boolean | undefined)[]>
   /** Reads, for each account, how its list is now: for all of them in one short statement. */
   states(accounts: readonly string[]): Promise<ListState[]>
-  /** Reads a part of an account's list, in order of creation, with one short statement. */
-  read(account: string, range: ListRange): Promise<ListPart>
+  /** Reads a piece of an account's list, in order of creation, with one short statement. */
+  read(account: string, range: ListRange): Promise<ListPiece>
   /** Returns whether no account has a plant. */
   isEmpty(): Promise<boolean>
 }
@@ -34,7 +34,7 @@ export interface PlantRow {
   readonly tag: string | null
 }
 
-/** Which part of an account's list to read: of all plants, or of those that have the text of each filter. */
+/** Which plants of an account to read: of all, or of those that have the text of each filter. */
 export interface ListRange extends ListFilter {
   /** At most this many plants. */
   limit: number
@@ -53,8 +53,8 @@ export const listFilters = [] as const satisfies readonly (keyof PlantRow)[]
 /** The text of each filter of a list. Default: any. */
 export type ListFilter = { readonly [Column in (typeof listFilters)[number]]?: string | undefined }
 
-/** A part of a list, as it is at one moment. */
-export interface ListPart {
+/** A piece of the text of a list, as it is at one moment. */
+export interface ListPiece {
   /** The plants as JSON objects separated by commas; undefined: one of them may have more than its share of 64 kB, and none was read. */
   readonly json: string | undefined
   /** The `seq` of the last of them; 0 if there is none. */
@@ -65,8 +65,8 @@ export interface ListPart {
   readonly version: string | undefined
 }
 
-/** A part of a list that has more than one plant has at most this many bytes, as JSON text with brackets and commas. */
-const MAX_PART_BYTES = 2 ** 16
+/** A piece of a list that has more than one plant has at most this many bytes, as JSON text with brackets and commas. */
+const MAX_PIECE_BYTES = 2 ** 16
 /** No limit, of a `seq` or a size. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
@@ -75,9 +75,9 @@ type StoredPlant = [account: string, id: string, name: string, tag: string | nul
 type Integer = bigint | number | string
 type Flag = boolean | bigint | number
 type StateRow = [version: string | null, last: Integer]
-type PartRow = [json: string | null, last: Integer, more: Flag, version: string | null]
+type PieceRow = [json: string | null, last: Integer, more: Flag, version: string | null]
 type ComparedRow = [isSame: Flag | null]
-const NOTHING: PartRow = [null, 0, false, null]
+const NOTHING: PieceRow = [null, 0, false, null]
 
 /**
  * Creates the plants of a database. Lists and batches call the adapter itself: Prisma Client keeps the parameters of its last
@@ -89,7 +89,7 @@ export function createPlants({ plant: table }: Prisma, adapter: Adapter, stateme
     return rows as Row[]
   }
 
-  const selectAll = statements.selectPart([])
+  const selectAll = statements.selectPiece([])
 
   return {
     insert: (plants) => adapter.executeRaw(toQuery(statements.insertPlants, JSON.stringify(plants.map(toStoredPlant)))),
@@ -106,12 +106,12 @@ export function createPlants({ plant: table }: Prisma, adapter: Adapter, stateme
 
     async read(account, { limit, after = 0, until = NO_LIMIT, ...filter }) {
       // A plant alone may have any length.
-      const maxBytes = limit === 1 ? NO_LIMIT : Math.floor((MAX_PART_BYTES - 2) / limit) - 1
+      const maxBytes = limit === 1 ? NO_LIMIT : Math.floor((MAX_PIECE_BYTES - 2) / limit) - 1
       const texts: Readonly<Record<string, string | undefined>> = filter
       const columns = (listFilters as readonly string[]).filter((column) => texts[column] !== undefined)
-      const sql = columns.length === 0 ? selectAll : statements.selectPart(columns)
+      const sql = columns.length === 0 ? selectAll : statements.selectPiece(columns)
       const values = [account, after, until, limit, maxBytes, ...columns.map((column) => texts[column] ?? '')]
-      const [[json, last, more, version] = NOTHING] = await select<PartRow>(sql, ...values)
+      const [[json, last, more, version] = NOTHING] = await select<PieceRow>(sql, ...values)
       // Without a plant, there is no JSON either.
       const text = json ?? (Number(last) === 0 ? '' : undefined)
       return { json: text, last: Number(last), more: Boolean(more), version: version ?? undefined }

@@ -45,11 +45,11 @@ const readTime = (column: string) =>
   `CASE isfinite(${column}) WHEN true THEN (extract(epoch FROM ${column}) * 1000)::bigint WHEN false THEN 0 END AS ${column}`
 
 /**
- * The plants of a part of a list, in order. It compares rows, and orders by the account too, since only the index
+ * The plants of an account in a range, in order. It compares rows, and orders by the account too, since only the index
  * on both does that: with `"account" = ...`, PostgreSQL may take the primary key and read the plants of all others. With a
  * filter, the same holds for the hash of its text and the index that begins with it.
  */
-function partAfter(seq: string, filters: readonly string[]): string {
+function plantsAfter(seq: string, filters: readonly string[]): string {
   const texts = filters.map((column, index) => [`"${column}"`, `$${6 + index}::text`] as const)
   const hashes = (index: 0 | 1) => texts.map((pair) => `md5(${pair[index]}), `).join('')
   const key = `${hashes(0)}"account", "seq"`
@@ -85,11 +85,11 @@ export const statements: Statements = {
     FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position)
     WHERE ${ON_PRIMARY} ORDER BY position`,
 
-  selectPart: (filters) => `
-    SELECT "json", coalesce("last", 0) AS "last", (SELECT true ${partAfter('"last"', filters)} LIMIT 1) IS NOT NULL AS "more",
+  selectPiece: (filters) => `
+    SELECT "json", coalesce("last", 0) AS "last", (SELECT true ${plantsAfter('"last"', filters)} LIMIT 1) IS NOT NULL AS "more",
       ${versionOf('$1')} AS "version"
     FROM (SELECT ${joinJson('$4 * $5::bigint')} AS "json", max("seq") AS "last"
-          FROM (SELECT "seq", ${asJson('$5::bigint')} AS "json" ${partAfter('$2', filters)} LIMIT $4) AS "plants") AS "part"
+          FROM (SELECT "seq", ${asJson('$5::bigint')} AS "json" ${plantsAfter('$2', filters)} LIMIT $4) AS "plants") AS "piece"
     WHERE ${ON_PRIMARY}`,
 
   selectStates: `

@@ -12,10 +12,10 @@ const readTime = (column: string) => `
     CAST(round(unixepoch(${column}, 'subsec') * 1000) AS INTEGER)), 0)) AS ${column}`
 
 /**
- * The plants of a part of a list. The `+` before a parameter keeps SQLite from preparing the statement again for each value,
+ * The plants of an account in a range. The `+` before a parameter keeps SQLite from preparing the statement again for each value,
  * which takes ten times as long as the rest of it. SQLite has no statistics that would lead it to the index of a filter.
  */
-function partAfter(seq: string, filters: readonly string[]): string {
+function plantsAfter(seq: string, filters: readonly string[]): string {
   const index = filters.length > 0 ? `INDEXED BY "Plant_account_${filters[0]}_seq_idx"` : ''
   const conditions = filters.map((column, index) => `AND "${column}" = +$${6 + index}`).join(' ')
   return `FROM "Plant" ${index} WHERE "account" = +$1 ${conditions} AND "seq" > ${seq} AND "seq" <= $3`
@@ -57,10 +57,10 @@ export const statements: Statements = {
     SELECT ${ofStored(`iif(${hasText('"name"', 'value ->> 2')}, ${hasText('"tag"', 'value ->> 3')}, 0)`)} AS "isSame"
     FROM json_each($1) ORDER BY key`,
 
-  selectPart: (filters) => `
-    SELECT "json", coalesce("last", 0) AS "last", EXISTS (SELECT 1 ${partAfter('"last"', filters)}) AS "more", ${versionOf('$1')} AS "version"
+  selectPiece: (filters) => `
+    SELECT "json", coalesce("last", 0) AS "last", EXISTS (SELECT 1 ${plantsAfter('"last"', filters)}) AS "more", ${versionOf('$1')} AS "version"
     FROM (SELECT ${joinJson('$4 * $5')} AS "json", max("seq") AS "last"
-          FROM (SELECT "seq", ${asJson('$5')} AS "json" ${partAfter('$2', filters)} ORDER BY "seq" LIMIT $4))`,
+          FROM (SELECT "seq", ${asJson('$5')} AS "json" ${plantsAfter('$2', filters)} ORDER BY "seq" LIMIT $4))`,
 
   selectStates: `
     SELECT ${versionOf('value')}, coalesce((SELECT max("seq") FROM "Plant" WHERE "account" = value), 0)

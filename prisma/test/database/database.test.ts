@@ -28,7 +28,7 @@ async function stateOf(account: string): Promise<ListState> {
   return state
 }
 
-test('a part of a list is the JSON text of its plants, byte for byte, with what follows and the version', async () => {
+test('a piece of a list is the JSON text of its plants, byte for byte, with what follows and the version', async () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 20 }).map((value) => value.replaceAll('\0', '')),
     fc.constantFrom(
@@ -71,7 +71,7 @@ test.each([
   ['two that are longer', 2, 'x'.repeat(32_760), false],
   ['two that are longer once escaped', 2, '\u0001'.repeat(6_000), false],
   ['one of any length', 1, '\u0001é'.repeat(300_000), true],
-])('a part has at most 64 kB, or one plant: %s', async (_what, count, name, fits) => {
+])('a piece has at most 64 kB, or one plant: %s', async (_what, count, name, fits) => {
   const account = newAccount()
   await database.plants.insert(rowsOf(account, ...Array(count).fill(name)))
   const { json, last } = await database.plants.read(account, { limit: count })
@@ -80,7 +80,7 @@ test.each([
   expect(last).toBe((await stateOf(account)).last)
 })
 
-test('a part says where it ends, and whether plants follow before the end of its range', async () => {
+test('a piece says where it ends, and whether plants follow before the end of its range', async () => {
   const account = newAccount()
   const nothing = { json: '', last: 0, more: false }
   expect(await database.plants.read(account, { limit: 5 })).toEqual(nothing)

@@ -82,7 +82,7 @@ test.each(['SELECT 1', 'ANALYZE'])(
     await runSql(url, `UPDATE "Plant" SET "tag" = 'fig' WHERE "seq" % 1000 = 1; ${prepare}`)
     const values = ["'large'", '150', '19999', '512', '99', "'fig'"]
     const select = (column: string) =>
-      statements.selectPart([column]).replace(/\$(\d)/g, (_, index) => values[index - 1] ?? '')
+      statements.selectPiece([column]).replace(/\$(\d)/g, (_, index) => values[index - 1] ?? '')
     for (const column of filters) {
       const plan = await query<Record<string, string>>(url, `EXPLAIN ${select(column)}`)
       const steps = plan.flatMap((row) => Object.values(row))

@@ -25,7 +25,7 @@ test('only the plants of the account are read, and of a filter', async () => {
   await plants.insert(Array.from({ length: 30 }, (_, id) => plant(id, `plant ${id}`)))
   for (const range of [{ limit: 20 }, { limit: 20, after: 20 }, { limit: 1 }, { limit: 5, after: 30 }]) {
     await plants.read('alice', range)
-    expect(ran.at(-1)?.[0]).toBe(statements.selectPart([]))
+    expect(ran.at(-1)?.[0]).toBe(statements.selectPiece([]))
   }
   await plants.states(['alice', 'bob'])
 
@@ -41,7 +41,7 @@ test('only the plants of the account are read, and of a filter', async () => {
 
   await runSql(url, readIndex('sqlite'))
   for (const column of filters) {
-    const filtered = toQuery(`EXPLAIN QUERY PLAN ${statements.selectPart([column])}`, 'alice', 0, 30, 20, 99, 'fig')
+    const filtered = toQuery(`EXPLAIN QUERY PLAN ${statements.selectPiece([column])}`, 'alice', 0, 30, 20, 99, 'fig')
     const steps = (await explaining.queryRaw(filtered)).rows.map((row) => String(row[3]))
     const index = `Plant_account_${column}_seq_idx (account=? AND ${column}=? AND seq>? AND seq<?)`
     expect(steps.filter((step) => /\b(Plant|TEMP)\b/.test(step))).toEqual(Array(2).fill(expect.stringContaining(index)))

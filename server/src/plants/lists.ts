@@ -1,4 +1,4 @@
-import { type ListPart, type ListRange, type ListState, oncePerTurn, type Plants } from '@plant-store/prisma'
+import { type ListPiece, type ListRange, type ListState, oncePerTurn, type Plants } from '@plant-store/prisma'
 import { LRUCache } from 'lru-cache'
 import type { JsonChunks } from '../http/responses.ts'
 import { createReadQueue } from './account-queue.ts'
@@ -86,7 +86,7 @@ export function createLists(plants: Plants): Lists {
   const cache = new LRUCache<string, CachedList>({ maxSize: MAX_CACHE_BYTES })
   const readState = oncePerTurn<ListState>(plants.states)
   /** Reads a page once for all requests of a turn that ask for the same; the key is its account and range, as JSON. */
-  const readOnce = oncePerTurn<ListPart>(async (keys) =>
+  const readOnce = oncePerTurn<ListPiece>(async (keys) =>
     keys.map((key) => {
       const [account, range]: [string, ListRange] = JSON.parse(key)
       return plants.read(account, range)
