@@ -1,10 +1,10 @@
 import { errorCatalogue, errorMessages } from '@plant-store/contract'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
-import { readOperations } from './model.ts'
+import { readOperations, resolveAll } from './model.ts'
 import { generateRequests } from './requests.ts'
 import { generateRoutes } from './routes.ts'
 import { generateTypes } from './types.ts'
-import { comment, literal } from './typescript.ts'
+import { comment } from './typescript.ts'
 
 const header = '// Generated from the contract by `npm run generate`. Do not edit.\n\n'
 
@@ -13,12 +13,12 @@ export function generate(operations: Record<string, unknown>): Record<string, st
   const document = createOpenApiDocument({ operations })
   const { schemas } = document.components
   const all = readOperations(document)
-  const { types, operations: calls } = generateTypes(schemas, all)
+  const { types, operations: calls } = generateTypes(resolveAll(schemas, schemas), all)
   return {
     'error-codes.ts': header + generateErrorCodes(),
     'operations.ts': `${header}import type { CallOptions } from '../options.ts'\n${importTypes(types, calls)}\n${calls}`,
-    'requests.ts': header + generateRequests(schemas, all),
-    'routes.ts': header + generateRoutes(schemas, all),
+    'requests.ts': header + generateRequests(all),
+    'routes.ts': header + generateRoutes(all),
     'types.ts': header + types,
   }
 }
@@ -26,16 +26,15 @@ export function generate(operations: Record<string, unknown>): Record<string, st
 function generateErrorCodes(): string {
   const entries = Object.entries(errorCatalogue)
   const codes = entries.map(([name, { code, reason }]) => `${comment(reason, '  ')}  ${name}: ${code},\n`)
-  const messages = Object.entries(errorMessages).map(([name, text]) => `  ${name}: ${literal(text)},\n`)
-  const reasons = entries.map(([name, { reason }]) => `  ${name}:\n    ${JSON.stringify(reason)},\n`)
+  const reasons = Object.fromEntries(entries.map(([name, { reason }]) => [name, reason]))
   return [
     '/** The codes of the error catalogue, by name: compare the `code` of an `ApiError` with them. */\n',
     `export const errorCodes = {\n${codes.join('')}} as const\n\n`,
     '/** The name of an error code. */\nexport type ErrorName = keyof typeof errorCodes\n\n',
     '/** An error code. */\nexport type ErrorCode = (typeof errorCodes)[ErrorName]\n\n',
     '/** What each error code means. */\n',
-    `export const errorReasons: Record<ErrorName, string> = {\n${reasons.join('')}}\n\n`,
-    `/** The messages of the service. */\nexport const errorMessages = {\n${messages.join('')}}\n`,
+    `export const errorReasons: Record<ErrorName, string> = ${JSON.stringify(reasons, null, 2)}\n\n`,
+    `/** The messages of the service. */\nexport const errorMessages = ${JSON.stringify(errorMessages, null, 2)}\n`,
   ].join('')
 }
 

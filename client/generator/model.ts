@@ -9,6 +9,14 @@ import {
 } from '@plant-store/contract/openapi'
 import type { Int64s } from '../src/wire/json.ts'
 
+/** A JSON Schema with the components that it refers to, in their places. */
+export interface Schema extends JsonSchema {
+  /** The name of the component that this is; undefined if it is none. */
+  readonly component?: string
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+}
+
 /** An operation. */
 export interface OperationModel {
   readonly name: string
@@ -20,11 +28,11 @@ export interface OperationModel {
   /** The input: path, query and body. */
   readonly fields: readonly Field[]
   /** The body of the request; undefined if it has none. */
-  readonly body: JsonSchema | undefined
+  readonly body: Schema | undefined
   /** The success status. */
   readonly status: number
   /** The body of its response; undefined if it has none. */
-  readonly response: JsonSchema | undefined
+  readonly response: Schema | undefined
   readonly paged: boolean
   readonly idempotent: boolean
   /** The scope that the token must have. */
@@ -39,7 +47,7 @@ export interface Field {
   readonly name: string
   readonly parts: readonly Part[]
   readonly required: boolean
-  readonly schema: JsonSchema
+  readonly schema: Schema
 }
 
 /** Names that the client itself uses; with `then`, a client would be awaited like a promise. */
@@ -59,18 +67,15 @@ function readOperation(operation: Operation, method: string, path: string, compo
   if (RESERVED_NAMES.includes(name)) reject(name, 'the SDK uses this name; rename the operation')
   if (!/^[a-z]\w*$/.test(name)) reject(name, 'must be a name such as getPlant; rename the operation')
   const [status = '', success] = Object.entries(operation.responses).find(([each]) => each.startsWith('2')) ?? []
+  const schemaOf = (content?: Content) => content && resolve(content['application/json'].schema, components)
   const body = schemaOf(requestBody?.content)
-  const { properties = {}, required = [] } = body ? resolve(body, components) : {}
-  const fields = [
-    ...parameters.map((each): Field => ({ ...each, parts: [each.in], required: each.required ?? false })),
-    ...Object.entries(properties).map(([field, schema]): Field => {
-      return { name: field, parts: ['body'], required: required.includes(field), schema }
-    }),
-  ]
+  const inTarget = parameters.map(({ in: part, required = false, schema, ...own }): Field => {
+    return { name: own.name, parts: [part], required, schema: resolve(schema, components) }
+  })
   return {
     ...{ name, method, path, body, deprecated, status: Number(status), response: schemaOf(success?.content) },
     description: operation.description || operation.summary || name,
-    fields: mergeFields(name, fields, components),
+    fields: mergeFields(name, [...inTarget, ...fieldsOf(body ?? {})]),
     paged: operation['x-paged'],
     idempotent: operation['x-idempotent'],
     scope: operation.security[0].bearer[0],
@@ -78,58 +83,59 @@ function readOperation(operation: Operation, method: string, path: string, compo
 }
 
 /** Makes one field of those that have the same name in the path and the body; any other two would be confused. */
-function mergeFields(operation: string, fields: readonly Field[], components: Components): Field[] {
+function mergeFields(operation: string, fields: readonly Field[]): Field[] {
   const merged = new Map<string, Field>()
   for (const field of fields) {
-    const other = merged.get(field.name)
-    const parts = [...(other?.parts ?? []), ...field.parts]
-    const [type, otherType] = [field, other].map((each) => each && typeOf(resolve(each.schema, components)))
-    if (other && (parts.includes('query') || type !== otherType)) {
+    const other = merged.get(field.name) ?? { ...field, parts: [] }
+    const parts = [...other.parts, ...field.parts]
+    if (parts.length > 1 && (parts.includes('query') || typeOf(field.schema) !== typeOf(other.schema))) {
       const clash = `the ${parts.join(' and the ')} have a field of this name`
       reject(`${operation}: ${field.name}`, `${clash}; rename one, since the input of the SDK is one object`)
     }
-    merged.set(field.name, { ...field, parts, required: field.required || (other?.required ?? false) })
+    merged.set(field.name, { ...field, parts, required: field.required || other.required })
   }
   return [...merged.values()]
 }
 
-function typeOf({ type, format, enum: values }: JsonSchema): string {
+function typeOf({ type, format, enum: values }: Schema): string {
   return JSON.stringify([type, format, values])
 }
 
-function schemaOf(content: Content | undefined): JsonSchema | undefined {
-  return content?.['application/json'].schema
+/** Lists the fields of an object, as those of a body. */
+export function fieldsOf({ properties = {}, required = [] }: Schema): Field[] {
+  return Object.entries(properties).map(([name, schema]) => {
+    return { name, parts: ['body'], required: required.includes(name), schema }
+  })
 }
 
-/** Returns the schema of a component, and of what it refers to. */
-export function resolve(schema: JsonSchema, components: Components): JsonSchema {
-  const target = schema.$ref === undefined ? undefined : components[targetOf(schema.$ref)]
-  return target ? resolve(target, components) : schema
+/** Puts the components that a schema refers to in their places. */
+export function resolve({ $ref, items, properties, ...own }: JsonSchema, components: Components): Schema {
+  const component = $ref?.slice($ref.lastIndexOf('/') + 1)
+  if (component !== undefined) return { ...resolve(components[component] ?? {}, components), ...own, component }
+  const parts = items && { items: resolve(items, components) }
+  return { ...own, ...parts, ...(properties && { properties: resolveAll(properties, components) }) }
 }
 
-/** Returns the name of the component that a reference leads to. */
-export function targetOf(reference: string): string {
-  return reference.slice(reference.lastIndexOf('/') + 1)
+/** Resolves schemas, by their names. */
+export function resolveAll(schemas: Components, components: Components): Record<string, Schema> {
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, resolve(schema, components)]))
 }
 
-/** Adds the names of the components that a schema refers to, through others too. */
-export function addComponents(schema: JsonSchema, components: Components, names: Set<string>): Set<string> {
-  const { items, properties = {} } = resolve(schema, components)
-  if (schema.$ref !== undefined) names.add(targetOf(schema.$ref))
-  for (const part of [items, ...Object.values(properties)]) if (part) addComponents(part, components, names)
-  return names
+/** Lists the components that a schema consists of, by name. */
+export function componentsOf({ component, items, properties = {} }: Schema): string[] {
+  const parts = [items ?? [], Object.values(properties)].flat()
+  return [component ?? [], parts.flatMap(componentsOf)].flat()
 }
 
 /** Where the values of a schema have int64s, as the exact JSON of the SDK takes it; undefined if nowhere. */
-export function int64sOf(schema: JsonSchema, components: Components): Int64s | undefined {
-  const { items, properties = {}, ...own } = resolve(schema, components)
+export function int64sOf({ items, properties = {}, ...own }: Schema): Int64s | undefined {
   if (isInt64(own)) return true
-  if (items) return int64sOf(items, components)
-  const fields = Object.entries(properties).map(([name, field]) => [name, int64sOf(field, components)] as const)
+  if (items) return int64sOf(items)
+  const fields = Object.entries(properties).map(([name, field]) => [name, int64sOf(field)] as const)
   const found = fields.filter((field): field is [string, Int64s] => field[1] !== undefined)
   return found.length > 0 ? Object.fromEntries(found) : undefined
 }
 
-export function isInt64({ type, format }: JsonSchema): boolean {
+export function isInt64({ type, format }: Schema): boolean {
   return type === 'integer' && format === 'int64'
 }

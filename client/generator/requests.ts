@@ -1,12 +1,11 @@
-import type { Components, JsonSchema } from '@plant-store/contract/openapi'
-import { isInt64, type OperationModel, resolve } from './model.ts'
+import { isInt64, type OperationModel, type Schema } from './model.ts'
 
 /** Generates what the service accepts of each operation, for the fake. */
-export function generateRequests(components: Components, operations: readonly OperationModel[]): string {
+export function generateRequests(operations: readonly OperationModel[]): string {
   const entries = operations.map(({ name, scope, fields }) => {
     const parts = (['path', 'query', 'body'] as const).map((part) => {
       const own = fields.filter(({ parts }) => parts.includes(part))
-      const rules = own.map((field) => [field.name, { required: field.required, ...ruleOf(field.schema, components) }])
+      const rules = own.map((field) => [field.name, { required: field.required, ...ruleOf(field.schema) }])
       return [part, Object.fromEntries(rules)]
     })
     return [name, { scope, ...Object.fromEntries(parts) }]
@@ -21,13 +20,12 @@ export function generateRequests(components: Components, operations: readonly Op
 }
 
 /** Returns what the service accepts as a value, and its message about any other. */
-function ruleOf(schema: JsonSchema, components: Components): object {
-  const resolved = resolve(schema, components)
-  const { type = '', enum: values, items, minimum, maximum } = resolved
-  const limits = isInt64(resolved) ? { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n } : { minimum, maximum }
+function ruleOf(schema: Schema): object {
+  const { type = '', enum: values, items, minimum, maximum } = schema
+  const limits = isInt64(schema) ? { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n } : { minimum, maximum }
   const range = limits.maximum === undefined ? '' : ` between ${limits.minimum} and ${limits.maximum}`
   const message = values
     ? `must be ${values.map((each) => `"${each}"`).join(' or ')}`
-    : `must be ${/^[aio]/.test(type) ? 'an' : 'a'} ${type}${range}${isInt64(resolved) ? ' (int64)' : ''}`
-  return { type, values, items: items && ruleOf(items, components), ...limits, message }
+    : `must be ${/^[aio]/.test(type) ? 'an' : 'a'} ${type}${range}${isInt64(schema) ? ' (int64)' : ''}`
+  return { type, values, items: items && ruleOf(items), ...limits, message }
 }

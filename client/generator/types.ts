@@ -1,8 +1,8 @@
 /** Generates the types of an SDK, and of its operations. */
 import { readFileSync } from 'node:fs'
-import { type Components, type JsonSchema, reject } from '@plant-store/contract/openapi'
-import { addComponents, type Field, int64sOf, isInt64, type OperationModel, resolve, targetOf } from './model.ts'
-import { capitalized, comment, literal, propertyName } from './typescript.ts'
+import { reject } from '@plant-store/contract/openapi'
+import { componentsOf, type Field, fieldsOf, int64sOf, isInt64, type OperationModel, type Schema } from './model.ts'
+import { comment, literal, propertyName } from './typescript.ts'
 
 const index = readFileSync(new URL('../src/index.ts', import.meta.url), 'utf8')
 /** Names that `src/index.ts` exports or the generated code uses. */
@@ -12,14 +12,11 @@ const TAKEN_NAMES: readonly string[] = ['Operations', 'PagedOperationName', ...(
 const ONLY_KNOWN = 'Another field is an error of the SDK.'
 
 /** Generates a type for each component and input, and the operations. */
-export function generateTypes(components: Components, operations: readonly OperationModel[]) {
+export function generateTypes(components: Readonly<Record<string, Schema>>, operations: readonly OperationModel[]) {
   const declared = new Map<string, string>()
-  const sent = new Set<string>()
-  const received = new Set<string>()
-  for (const { fields, body, response } of operations) {
-    for (const part of [body, ...fields.map(({ schema }) => schema)]) if (part) addComponents(part, components, sent)
-    if (response) addComponents(response, components, received)
-  }
+  const inputs = operations.flatMap(({ body, fields }) => [body ?? [], fields.map(({ schema }) => schema)].flat())
+  const sent = new Set(inputs.flatMap(componentsOf))
+  const received = new Set(operations.flatMap(({ response = {} }) => componentsOf(response)))
   for (const [name, schema] of Object.entries(components)) {
     if (!sent.has(name) || isSplit(name)) declareComponent(name, schema, false)
     if (sent.has(name)) declareComponent(name, schema, true)
@@ -36,18 +33,17 @@ export function generateTypes(components: Components, operations: readonly Opera
 
   /** Whether a component has a type for each direction: an int64 is sent as either, and received as a bigint. */
   function isSplit(name: string): boolean {
-    const hasInt64 = int64sOf(components[name] ?? {}, components) !== undefined
-    return hasInt64 && sent.has(name) && received.has(name)
+    return int64sOf(components[name] ?? {}) !== undefined && sent.has(name) && received.has(name)
   }
 
   function nameComponent(name: string, isSent: boolean): string {
     return typeName(name) + (isSent && isSplit(name) ? 'Input' : '')
   }
 
-  function declareComponent(name: string, schema: JsonSchema, isSent: boolean): void {
+  function declareComponent(name: string, schema: Schema, isSent: boolean): void {
     const own = nameComponent(name, isSent)
     const start = schema.type === 'object' ? `interface ${own}` : `type ${own} =`
-    const isInput = isSent && operations.some(({ body }) => body?.$ref !== undefined && targetOf(body.$ref) === name)
+    const isInput = isSent && operations.some(({ body }) => body?.component === name)
     const documentation = [schema.description ?? name, isInput && ONLY_KNOWN].filter(Boolean).join(' ')
     declare(own, documentation, `${start} ${write(schema, isSent)}`)
   }
@@ -74,32 +70,29 @@ export function generateTypes(components: Components, operations: readonly Opera
 
   /** Names the type of an input: that of the body, if it has nothing else, so that more fields may come. */
   function nameInput({ name, fields, body }: OperationModel): string {
-    const base = body?.$ref === undefined ? undefined : nameComponent(targetOf(body.$ref), true)
+    const base = body?.component && nameComponent(body.component, true)
     const own = fields.filter(({ parts }) => base === undefined || !parts.includes('body'))
     if (base !== undefined && own.length === 0) return base
-    const input = `${capitalized(name)}Input`
+    const input = `${name.charAt(0).toUpperCase()}${name.slice(1)}Input`
     const start = `interface ${input}${base === undefined ? '' : ` extends ${base}`}`
     declare(input, `The input of \`${name}\`. ${ONLY_KNOWN}`, `${start} ${writeFields(own, true)}`)
     return input
   }
 
-  function write(schema: JsonSchema, isSent: boolean): string {
-    const { $ref, enum: values, items, type = '', properties = {}, required = [] } = schema
-    if ($ref !== undefined) return nameComponent(targetOf($ref), isSent)
+  function write(schema: Schema, isSent: boolean): string {
+    const { component, enum: values, items, type = '' } = schema
+    if (component !== undefined) return nameComponent(component, isSent)
     if (values) return values.map(literal).join(' | ')
     if (items) return `${write(items, isSent).replace(/^.* \| .*$/, '($&)')}[]`
     if (isInt64(schema)) return isSent ? 'number | bigint' : 'bigint'
-    if (type !== 'object') return type === 'integer' ? 'number' : type
-    const fields = Object.entries(properties).map(([name, part]) => {
-      return { name, schema: part, required: required.includes(name) }
-    })
-    return writeFields(fields, isSent)
+    if (type === 'object') return writeFields(fieldsOf(schema), isSent)
+    return type === 'integer' ? 'number' : type
   }
 
-  function writeFields(fields: readonly Pick<Field, 'name' | 'required' | 'schema'>[], isSent: boolean): string {
+  function writeFields(fields: readonly Field[], isSent: boolean): string {
     const lines = fields.map(({ name, required, schema }) => {
       // A list may be one that the app cannot change.
-      const type = `${resolve(schema, components).items ? 'readonly ' : ''}${write(schema, isSent)}`
+      const type = `${schema.items ? 'readonly ' : ''}${write(schema, isSent)}`
       const field = `${propertyName(name)}${required ? '' : '?'}: ${type}${required ? '' : ' | undefined'}`
       return `${comment(documentationOf(schema), '')}${field}\n`.replace(/^(?=.)/gm, '  ')
     })
@@ -115,7 +108,7 @@ function typeName(name: string): string {
 }
 
 /** Writes the doc comment of a value: description, format, example and deprecation. */
-function documentationOf({ description, type, format, examples, deprecated }: JsonSchema): string {
+function documentationOf({ description, type, format, examples, deprecated }: Schema): string {
   const parts = [
     description,
     type === 'string' && format !== undefined && `Format: ${format}.`,

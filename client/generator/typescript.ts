@@ -8,11 +8,6 @@ export function literal(value: string): string {
   return `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
 }
 
-/** Turns `createPlant` into `CreatePlant`. */
-export function capitalized(name: string): string {
-  return name.charAt(0).toUpperCase() + name.slice(1)
-}
-
 /** Formats a JSDoc comment, with line breaks; none for an empty text. */
 export function comment(text: string, indent: string): string {
   if (text === '') return ''

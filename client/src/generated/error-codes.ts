@@ -50,48 +50,29 @@ export type ErrorCode = (typeof errorCodes)[ErrorName]
 
 /** What each error code means. */
 export const errorReasons: Record<ErrorName, string> = {
-  badRequest:
-    "The request is not well-formed HTTP, or it repeats a header that may appear only once. Fix your HTTP client.",
-  malformedJson:
-    "The body is not valid JSON in UTF-8, or has a duplicate key. Fix the body as the message says.",
-  invalidBody:
-    "The body is valid JSON but does not match the schema. Fix the fields that the message names.",
-  idTaken:
-    "The account already has a different plant with this id. Choose another id.",
-  invalidQuery:
-    "A query parameter is invalid. Fix the parameters that the message names.",
-  tokenMissing:
-    "The request has no bearer token. Send the header `Authorization: Bearer <ACCESS_TOKEN>`.",
-  tokenInvalid:
-    "The token is malformed or unknown. Check that you copied the whole token.",
-  tokenEnded:
-    "The token has expired or was revoked. Get a new one.",
-  scopeMissing:
-    "The token does not have the scope that this operation requires. Use a token that has it.",
-  notFound:
-    "The path does not exist. Check the path and the base URL.",
-  methodNotAllowed:
-    "The path does not support this method. The `Allow` header lists the methods it supports.",
-  requestTimeout:
-    "The request took too long to arrive. Retry it.",
-  bodyTooLarge:
-    "The body exceeds the size limit. Send a smaller one.",
-  unsupportedMediaType:
-    "The body must be uncompressed JSON in UTF-8. Send `Content-Type: application/json` and no `Content-Encoding`.",
-  expectationFailed:
-    "The `Expect` header is not `100-continue`. Remove the header.",
-  tooManyRequests:
-    "Too many requests. Retry after the number of seconds in `Retry-After`.",
-  headersTooLarge:
-    "The request line and headers exceed the size limit. Send shorter ones.",
-  internal:
-    "The server failed. Retry the request; if it keeps failing, report the `X-Request-Id`.",
-  unavailable:
-    "The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`.",
+  "badRequest": "The request is not well-formed HTTP, or it repeats a header that may appear only once. Fix your HTTP client.",
+  "malformedJson": "The body is not valid JSON in UTF-8, or has a duplicate key. Fix the body as the message says.",
+  "invalidBody": "The body is valid JSON but does not match the schema. Fix the fields that the message names.",
+  "idTaken": "The account already has a different plant with this id. Choose another id.",
+  "invalidQuery": "A query parameter is invalid. Fix the parameters that the message names.",
+  "tokenMissing": "The request has no bearer token. Send the header `Authorization: Bearer <ACCESS_TOKEN>`.",
+  "tokenInvalid": "The token is malformed or unknown. Check that you copied the whole token.",
+  "tokenEnded": "The token has expired or was revoked. Get a new one.",
+  "scopeMissing": "The token does not have the scope that this operation requires. Use a token that has it.",
+  "notFound": "The path does not exist. Check the path and the base URL.",
+  "methodNotAllowed": "The path does not support this method. The `Allow` header lists the methods it supports.",
+  "requestTimeout": "The request took too long to arrive. Retry it.",
+  "bodyTooLarge": "The body exceeds the size limit. Send a smaller one.",
+  "unsupportedMediaType": "The body must be uncompressed JSON in UTF-8. Send `Content-Type: application/json` and no `Content-Encoding`.",
+  "expectationFailed": "The `Expect` header is not `100-continue`. Remove the header.",
+  "tooManyRequests": "Too many requests. Retry after the number of seconds in `Retry-After`.",
+  "headersTooLarge": "The request line and headers exceed the size limit. Send shorter ones.",
+  "internal": "The server failed. Retry the request; if it keeps failing, report the `X-Request-Id`.",
+  "unavailable": "The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`."
 }
 
 /** The messages of the service. */
 export const errorMessages = {
-  idTaken: 'id: is taken by another plant of this account. Choose another id.',
-  invalidCursor: 'cursor: must be taken from the Link header of an earlier page',
+  "idTaken": "id: is taken by another plant of this account. Choose another id.",
+  "invalidCursor": "cursor: must be taken from the Link header of an earlier page"
 }

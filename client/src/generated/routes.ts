@@ -8,16 +8,20 @@ export type OperationName = 'createPlant' | 'getPlants'
 /** How to send each operation. */
 export const routes: Record<OperationName, Route> = {
   createPlant: {
-    method: 'POST', path: '/plants',
-    body: ['id', 'name', 'tag'],
-    required: ['id', 'name'],
-    int64s: { id: true },
-    status: 200, returns: 'object',
+    method: "POST",
+    path: "/plants",
+    body: ["id","name","tag"],
+    required: ["id","name"],
+    int64s: {"id":true},
+    status: 200,
+    returns: "object",
   },
   getPlants: {
-    method: 'GET', path: '/plants',
-    query: ['limit', 'cursor'],
-    status: 200, returns: 'array',
+    method: "GET",
+    path: "/plants",
+    query: ["limit","cursor"],
+    status: 200,
+    returns: "array",
     paged: true,
   },
 }
