@@ -3,7 +3,7 @@ import { type ErrorName, errorCodes } from '../generated/error-codes.ts'
 import { requestRules } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
 import type { NewPlant } from '../generated/types.ts'
-import { type Fetch, type FetchInit, readBaseUrl, type Signal } from '../options.ts'
+import { type Fetch, readBaseUrl, type Signal } from '../options.ts'
 import { writeJson } from '../wire/json.ts'
 import { writeRequest } from '../wire/request.ts'
 import { orUndefined, requireKnown } from '../wire/values.ts'
@@ -126,45 +126,59 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   const requests: FakeRequest[] = []
   const faults: { readonly fault: Fault; readonly operation: OperationName | undefined; times: number }[] = []
 
-  const fetch: Fetch = async (url, init) => {
-    const { headers: sent, ...parts } = await readRequest(url, init)
-    const { authorization = '', ...others } = sent
+  const fetch: Fetch = async (url, init = {}) => {
+    const { method = 'GET', headers: sent, signal } = init
+    // Mock Service Worker passes a `Request` as the options.
+    const body = 'text' in init && typeof init.text === 'function' ? await init.text() : String(init.body ?? '')
+    const { authorization = '', ...others } = Object.fromEntries(new Headers(sent))
     const [, token] = /^bearer +(\S+)$/i.exec(authorization) ?? []
     const { account, scopes } = tokens.get(token ?? '') ?? {}
-    const request: FakeRequest = { ...parts, headers: others, account, scopes }
+    const request: FakeRequest = { method, url, headers: others, body, account, scopes }
     requests.push(request)
-    const called = orUndefined(() => findOperation(request.method, url.replace(baseUrl, '')))
+    const called = orUndefined(() => findOperation(request).operation)
     const next = faults.find(({ operation = called, times }) => operation === called && times > 0)
     if (next) next.times--
     const fault: Fault = next?.fault ?? { delay: 0 }
-    init?.signal?.throwIfAborted()
+    signal?.throwIfAborted()
     if (fault instanceof Error) throw fault
-    const { status, headers, body } = respond(request, token, fault)
-    await wait(fault.delay ?? 0, init?.signal)
-    const all = new Headers({ ...headers, ...fault.headers })
+    const response = respond(request, token, fault)
+    await wait(fault.delay ?? 0, signal)
+    const headers = new Headers({ ...response.headers, ...fault.headers })
     // The part that the client uses, for jsdom, which has no `Response`.
-    if (typeof Response === 'undefined') return { status, headers: all, text: async () => body }
-    return new Response(body || null, { status, headers: all })
+    if (typeof Response === 'undefined') return { ...response, headers, text: async () => response.body }
+    return new Response(response.body || null, { status: response.status, headers })
   }
 
   /** Responds as the service does, with its order of checks: path, method, token, scope, size, body, fields. */
-  function respond({ method, url, body }: FakeRequest, token: string | undefined, fault: Exclude<Fault, Error>) {
+  function respond(request: FakeRequest, token: string | undefined, fault: Exclude<Fault, Error>) {
     try {
       if ('error' in fault) reject(fault.error)
       if ('status' in fault) return respondWith(fault.status, fault.body)
-      const [path = '', query = ''] = url.replace(baseUrl, '').split('?')
-      const operation = findOperation(method, path)
+      const { operation, segments, query } = findOperation(request)
       const account = authenticate(token, requestRules[operation].scope)
-      const input = readInput(operation, patternOf(operation).exec(path)?.groups ?? {}, query, body)
-      const { data, nextCursor } = handle(operation, input, account)
       const parameters = new URLSearchParams(query)
-      if (nextCursor !== undefined) parameters.set('cursor', nextCursor)
-      const headers = nextCursor === undefined ? {} : { link: `<?${parameters}>; rel="next"` }
-      return jsonResponse(routes[operation].status, data, headers)
+      const input = readInput(operation, segments, parameters, request.body)
+      const { data, nextCursor } = handle(operation, input, account)
+      if (nextCursor === undefined) return jsonResponse(routes[operation].status, data, {})
+      parameters.set('cursor', nextCursor)
+      return jsonResponse(routes[operation].status, data, { link: `<?${parameters}>; rel="next"` })
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       return jsonResponse(error.status, error.body, Object.fromEntries(error.headers as Headers))
     }
+  }
+
+  /** Finds the operation of a request, and what its path and query say. Of several at a path, the first one is called. */
+  function findOperation({ method, url }: FakeRequest) {
+    const [path = '', query = ''] = url.replace(baseUrl, '').split('?')
+    const atPath = (Object.keys(routes) as OperationName[]).flatMap((operation) => {
+      const pattern = routes[operation].path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')
+      const match = new RegExp(`^${pattern}$`).exec(path)
+      return match ? [{ operation, segments: match.groups ?? {}, query }] : []
+    })
+    if (atPath.length === 0) reject('notFound')
+    const methods = atPath.map(({ operation }) => routes[operation].method)
+    return atPath[methods.indexOf(method)] ?? reject('methodNotAllowed', undefined, { allow: methods.join(', ') })
   }
 
   /** Returns the account of a token that is valid and has a scope. */
@@ -172,10 +186,9 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     if (text === undefined) return reject('tokenMissing')
     const { account, scopes, expiresAt } = tokens.get(text) ?? reject('tokenInvalid')
     if (expiresAt && expiresAt <= new Date()) reject('tokenEnded')
-    const isAllowed = scopes.includes(scope)
-    return isAllowed
-      ? account
-      : reject('scopeMissing', `The token lacks the scope "${scope}" that this operation needs.`)
+    if (!scopes.includes(scope))
+      reject('scopeMissing', `The token lacks the scope "${scope}" that this operation needs.`)
+    return account
   }
 
   /** Handles an input that was checked. */
@@ -223,26 +236,6 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   const others = { requests, createToken, revokeToken, add, plants, failNext, reset }
   // All others are inherited, so that the store, and a spread of it, has the options of a client and nothing else.
   return Object.assign(Object.create(others), { baseUrl, token: createToken(), fetch })
-}
-
-/** Reads the arguments of `fetch`: those of the client, or a `Request` as the options, as Mock Service Worker passes it. */
-async function readRequest(url: string, init: FetchInit = {}): Promise<FakeRequest> {
-  const { method = 'GET', headers } = init
-  const body = 'text' in init && typeof init.text === 'function' ? await init.text() : String(init.body ?? '')
-  return { method, url, headers: Object.fromEntries(new Headers(headers)), body }
-}
-
-/** Finds the operation of a request. Of several at a path, the first one is called, as in the service. */
-function findOperation(method: string, target: string): OperationName {
-  const [path = ''] = target.split('?')
-  const names = (Object.keys(routes) as OperationName[]).filter((name) => patternOf(name).test(path))
-  if (names.length === 0) reject('notFound')
-  const methods = names.map((name) => routes[name].method)
-  return names[methods.indexOf(method)] ?? reject('methodNotAllowed', undefined, { allow: methods.join(', ') })
-}
-
-function patternOf(name: OperationName): RegExp {
-  return new RegExp(`^${routes[name].path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
 }
 
 /** Creates the response of a fault. */

@@ -2,7 +2,6 @@ import { errorMessages } from '../generated/error-codes.ts'
 import type { Operations } from '../generated/operations.ts'
 import type { OperationName } from '../generated/routes.ts'
 import type { Plant } from '../generated/types.ts'
-import { orUndefined } from '../wire/values.ts'
 import { reject } from './check-request.ts'
 
 /** A plant in the fake. */
@@ -43,11 +42,10 @@ type Input<TName extends OperationName> = NonNullable<Parameters<Operations[TNam
 export const handlers: { [TName in OperationName]: Handler<Input<TName>, Awaited<ReturnType<Operations[TName]>>> } = {
   createPlant({ id, name, tag, ...unused }, account) {
     const key = BigInt(id)
-    const position = account.lastPosition + 1
-    const plant = account.plants.get(key) ?? { id: key, name, ...(tag !== undefined && { tag }), position }
+    const added = { id: key, name, ...(tag !== undefined && { tag }), position: ++account.lastPosition }
+    const plant = account.plants.get(key) ?? added
     if (plant.name !== name || plant.tag !== tag) reject('idTaken', errorMessages.idTaken)
     account.plants.set(key, plant)
-    account.lastPosition = position
     return { data: toBody(plant), unused }
   },
 
@@ -55,14 +53,14 @@ export const handlers: { [TName in OperationName]: Handler<Input<TName>, Awaited
     const after = cursor === undefined ? 0 : readCursor(cursor, number)
     const rest = [...plants.values()].filter(({ position }) => position > after)
     const page = rest.slice(0, limit)
-    const nextCursor = page.length < rest.length ? btoa(`${number}:${page.at(-1)?.position}`) : undefined
+    const nextCursor = page.length < rest.length ? `${number}:${page.at(-1)?.position}` : undefined
     return { data: page.map(toBody), nextCursor, unused }
   },
 }
 
 /** Returns the position in a cursor. Its plant may be deleted. */
 function readCursor(cursor: string, account: number): number {
-  const [, owner, position] = /^(\d+):(\d+)$/.exec(orUndefined(() => atob(cursor)) ?? '') ?? []
+  const [, owner, position] = /^(\d+):(\d+)$/.exec(cursor) ?? []
   if (Number(owner) !== account) reject('invalidQuery', errorMessages.invalidCursor)
   return Number(position)
 }
