@@ -18,7 +18,11 @@ run('npm', ['run', '--silent', 'setup'], 'inherit')
 run(`${root}node_modules/.bin/changeset`, parameters, 'inherit')
 if (parameters[0] === 'version') {
   for (const name of ['client', 'contract']) writeVersion(name)
-  writeReleasedContract()
+  // With this document the next changes of the contract are compared.
+  const print = `import { createOpenApiDocument } from '@plant-store/contract/openapi'
+    console.log(JSON.stringify(createOpenApiDocument(), null, 2))`
+  const document = run('node', ['--conditions=@plant-store/source', '--input-type=module', '--eval', print])
+  writeFileSync(`${root}contract/released.json`, `${document}\n`)
 }
 
 /** Writes the version of a package, which its package.json has, into its code. */
@@ -26,12 +30,4 @@ function writeVersion(name) {
   const { version } = JSON.parse(readFileSync(`${root}${name}/package.json`, 'utf8'))
   const file = root + run('git', ['grep', '--files-with-matches', "^const VERSION = '", '--', `${name}/src`])
   writeFileSync(file, readFileSync(file, 'utf8').replace(/^(const VERSION = )'.*'$/m, `$1'${version}'`))
-}
-
-/** Keeps the OpenAPI document, with which the next changes of the contract are compared. */
-function writeReleasedContract() {
-  const print = `import { createOpenApiDocument } from '@plant-store/contract/openapi'
-    console.log(JSON.stringify(createOpenApiDocument(), null, 2))`
-  const document = run('node', ['--conditions=@plant-store/source', '--input-type=module', '--eval', print])
-  writeFileSync(`${root}contract/released.json`, `${document}\n`)
 }

@@ -23,7 +23,13 @@ const unused = [
 // Another user than the one who installs runs it.
 process.umask(0o022)
 const folder = newFolder('deploy')
-install()
+// Only with injected packages pnpm keeps to the lockfile; copies, since a hard link would be shared with pnpm's store;
+// hoisted, since pnpm's own layout names our packages after the folder of this repository.
+const settings = ['inject-workspace-packages=true', 'package-import-method=copy', 'node-linker=hoisted']
+const options = [...settings.map((setting) => `--config.${setting}`), '--prefer-offline']
+// `pm`: pnpm's own command, not the script of this name.
+const command = ['pm', '--filter', '@plant-store/server', ...options, 'deploy', '--prod', folder]
+run('node', ['scripts/pnpm.mjs', ...command])
 for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
   const file = path.join(entry.parentPath, entry.name)
   const name = path.relative(folder, file).replaceAll('\\', '/')
@@ -32,14 +38,3 @@ for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true }
 // pnpm has put paths of this machine there.
 const manifest = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
 writeFileSync(`${folder}/package.json`, `${JSON.stringify({ ...manifest, dependencies: undefined }, undefined, 2)}\n`)
-
-/** Installs the server and what it depends on, in the versions of the lockfile. */
-function install() {
-  // Only with injected packages pnpm keeps to the lockfile; copies, since a hard link would be shared with pnpm's store;
-  // hoisted, since pnpm's own layout names our packages after the folder of this repository.
-  const settings = ['inject-workspace-packages=true', 'package-import-method=copy', 'node-linker=hoisted']
-  const options = [...settings.map((setting) => `--config.${setting}`), '--prefer-offline']
-  // `pm`: pnpm's own command, not the script of this name.
-  const command = ['pm', '--filter', '@plant-store/server', ...options, 'deploy', '--prod', folder]
-  run('node', ['scripts/pnpm.mjs', ...command])
-}

@@ -18,29 +18,25 @@ const node = findNode()
 // What a step starts runs on it, too.
 process.env['PATH'] = path.dirname(node) + path.delimiter + process.env['PATH']
 
-/** Does each step that is not up to date. Ends the process with exit code 1 if one fails. */
-function setUp({ build }) {
-  const manifests = [
-    'package.json',
-    'pnpm-lock.yaml',
-    'pnpm-workspace.yaml',
-    '.pnpmfile.mjs',
-    'scripts/pnpm/package-lock.json',
-  ]
-  for (const folder of packages) manifests.push(`${folder}/package.json`)
-  const folders = packages.map((folder) => `${folder}/node_modules`)
-  doOnce('install', { inputs: manifests, outputs: ['node_modules/.pnpm/lock.yaml', ...folders] }, install)
-  linkNode(node)
-  const inputs = ['pnpm-lock.yaml', ...['schema', 'postgresql/schema'].map((name) => `prisma/${name}.prisma`)]
-  const outputs = ['sqlite', 'postgresql'].map((engine) => `prisma/src/generated/${engine}/client.ts`)
-  doOnce('generate', { inputs: [...inputs, 'prisma/prisma.config.ts'], outputs }, () =>
-    run('npm', ['--prefix', 'prisma', 'run', '--silent', 'generate']),
-  )
-  // The compiler finds out itself what has changed, in a tenth of a second, and says so.
-  if (build) run(node, ['server/scripts/build.mjs'], ['inherit', 2, 2])
-}
+const manifests = [
+  'package.json',
+  'pnpm-lock.yaml',
+  'pnpm-workspace.yaml',
+  '.pnpmfile.mjs',
+  'scripts/pnpm/package-lock.json',
+  ...packages.map((folder) => `${folder}/package.json`),
+]
+const folders = packages.map((folder) => `${folder}/node_modules`)
+doOnce('install', { inputs: manifests, outputs: ['node_modules/.pnpm/lock.yaml', ...folders] }, install)
+linkNode(node)
+const schemas = ['schema', 'postgresql/schema'].map((name) => `prisma/${name}.prisma`)
+const inputs = ['pnpm-lock.yaml', 'prisma/prisma.config.ts', ...schemas]
+const outputs = ['sqlite', 'postgresql'].map((engine) => `prisma/src/generated/${engine}/client.ts`)
+doOnce('generate', { inputs, outputs }, () => run('npm', ['--prefix', 'prisma', 'run', '--silent', 'generate']))
+// The compiler finds out itself what has changed, in a tenth of a second, and says so.
+if (!process.argv.includes('--no-build')) run(node, ['server/scripts/build.mjs'], ['inherit', 2, 2])
 
-/** Does a step if an input or an output has changed since the last time. */
+/** Does a step if an input or an output has changed since the last time. Ends the process with exit code 1 if it fails. */
 function doOnce(step, { inputs, outputs }, work) {
   const stamp = `${root}node_modules/.cache/set-up/${step}`
   const before = existsSync(stamp) && readFileSync(stamp, 'utf8')
@@ -79,5 +75,3 @@ function useGitHooks() {
   const hooks = existsSync(folder) ? readdirSync(folder).filter((name) => !name.endsWith('.sample')) : []
   if (hooks.length === 0) git('config', 'core.hooksPath', '.githooks')
 }
-
-setUp({ build: !process.argv.includes('--no-build') })

@@ -52,13 +52,6 @@ export function linkNode(node) {
   else symlinkSync(path.relative(path.dirname(link), node), link)
 }
 
-/** Returns the script of pnpm, which it installs. */
-export function findPnpm() {
-  // pnpm's entry for Corepack needs no install script. It runs the binary of the lockfile; on a system without one there, it
-  // downloads the binary of its own version and checks npm's signature.
-  return `${installLocked('scripts/pnpm', 'pnpm')}/node_modules/pnpm/bin/pnpm.mjs`
-}
-
 /**
  * Installs exactly what the lockfile in `source` names, without install scripts, into a folder of the cache, unless that has
  * it already.
