@@ -168,9 +168,9 @@ const MAX_SPENT = 500
 
 /** Decides about the next attempt. Returns the delay before it in milliseconds; undefined if there is none. */
 function nextDelay(error: PlantStoreError, call: Call): number | undefined {
-  const { token, retries, retryDelay, budget, signal } = call.settings
+  const { token, retries, retryDelay, budget } = call.settings
   const { status, retryAfterMs = 0 } = error as Partial<ResponseHead>
-  if (!error.retryable || findAborted(signal)) return undefined
+  if (!error.retryable) return undefined
   if (status === 401) {
     Object.assign(call, { token, renewable: false })
     return 0
@@ -202,8 +202,8 @@ function within<T>(time: number, call: Call, work?: (signal: Signal) => Promise<
   return new Promise<T | undefined>((resolve, rejectWith) => {
     // Settles first: the work fails with an error of its own when it is aborted.
     end = () => {
-      const aborted = findAborted(signals)
-      if (aborted) rejectWith(toAbortError(aborted.reason, call))
+      const error = findAbort(call)
+      if (error) rejectWith(error)
       else resolve(undefined)
       controller.abort()
     }
@@ -214,7 +214,7 @@ function within<T>(time: number, call: Call, work?: (signal: Signal) => Promise<
       // Adding it again has no effect.
       signal.addEventListener('abort', endWaits)
     }
-    if (findAborted(signals)) end()
+    if (findAbort(call)) end()
     else work?.(controller.signal).then(resolve, rejectWith)
   }).finally(() => {
     clearTimeout(timer)
@@ -226,12 +226,12 @@ function within<T>(time: number, call: Call, work?: (signal: Signal) => Promise<
   })
 }
 
-function findAborted(signals: readonly Signal[]): Signal | undefined {
-  return signals.find(({ aborted }) => aborted)
-}
-
-function toAbortError(reason: unknown, call: Call): AbortError | TimeoutError {
-  const { lastFailure } = call
+/** Returns the error of a call of which a signal is aborted; undefined if none is. */
+function findAbort(call: Call): AbortError | TimeoutError | undefined {
+  const { lastFailure, settings } = call
+  const signal = settings.signal.find(({ aborted }) => aborted)
+  if (!signal) return undefined
+  const { reason } = signal
   const text = `by the signal${lastFailure ? `, after: ${lastFailure.detail}` : ''}`
   const fields = { cause: lastFailure ?? reason, reason, retryable: false }
   if (Object(reason).name === 'TimeoutError') return new TimeoutError('timeout', `timed out ${text}`, call, fields)

@@ -181,23 +181,18 @@ async function* iteratePages(
 /**
  * Returns the cursor of the next page; undefined if this is the last page.
  *
- * The cursor is read as text, since React Native's `URL` does not parse a query.
+ * The target of `rel="next"` in the header `Link` (RFC 8288) is read as text, since React Native's `URL` does not parse a query.
  *
  * @param earlier the cursors of this page, and of those before it
  * @throws MalformedResponseError if the link has no cursor, or one of these
  */
 function nextCursor({ head, call }: CallResponse, earlier: ReadonlySet<unknown>): string | undefined {
   const link = head.headers.get('link') ?? ''
-  const target = nextTarget(link)
+  // No two parts match the same characters, which would take quadratic time.
+  const [, target] = /<([^<>]*)>[^<]*;\s*rel\s*=([^,;]*[\s"])?next(?![^\s",;])/i.exec(link) ?? []
   if (target === undefined) return undefined
   const [, text = ''] = /^[^#]*?[?&]cursor=([^&#]*)/.exec(target) ?? []
   const cursor = orUndefined(() => decodeURIComponent(text.replaceAll('+', ' ')))
   if (cursor && !earlier.has(cursor)) return cursor
   throw new MalformedResponseError(`an invalid link: ${link}`, head, call)
-}
-
-/** Returns the target of `rel="next"` in a `Link` header (RFC 8288); undefined if there is none. */
-export function nextTarget(link: string): string | undefined {
-  // No two parts match the same characters, which would take quadratic time.
-  return /<([^<>]*)>[^<]*;\s*rel\s*=([^,;]*[\s"])?next(?![^\s",;])/i.exec(link)?.[1]
 }

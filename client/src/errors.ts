@@ -177,10 +177,8 @@ export class MalformedResponseError extends ResponseError {
 
   /** @internal */
   constructor(reason: string, head: ResponseHead, call: FailedCall, text?: string) {
-    super('malformed-response', `responded ${head.status} with ${shorten(reason)}${text ? `: ${text}` : ''}`, call, {
-      ...head,
-      text,
-    })
+    const detail = `responded ${head.status} with ${shorten(reason)}${text ? `: ${text}` : ''}`
+    super('malformed-response', detail, call, { ...head, text })
   }
 }
 
