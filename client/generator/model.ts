@@ -109,7 +109,7 @@ export function fieldsOf({ properties = {}, required = [] }: Schema): Field[] {
 }
 
 /** Puts the components that a schema refers to in their places. */
-export function resolve({ $ref, items, properties, ...own }: JsonSchema, components: Components): Schema {
+function resolve({ $ref, items, properties, ...own }: JsonSchema, components: Components): Schema {
   const component = $ref?.slice($ref.lastIndexOf('/') + 1)
   if (component !== undefined) return { ...resolve(components[component] ?? {}, components), ...own, component }
   const parts = items && { items: resolve(items, components) }
