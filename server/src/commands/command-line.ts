@@ -2,11 +2,11 @@ import type { Writable } from 'node:stream'
 import { inspect } from 'node:util'
 import { DEFAULT_DATABASE_URL, OperatorError, StorageError } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
-import { loadSettings, ownCommand, readVersion } from '../installation.ts'
+import { loadSettings, readVersion } from '../installation.ts'
 import { type Environment, readSettings } from '../settings.ts'
 import { createLog, type LogStream } from '../telemetry/log.ts'
 import { type Context, createProgress } from './context.ts'
-import { backup, type CopyOptions, copy, type MigrateOptions, migrate } from './database-commands.ts'
+import { backup, type CopyOptions, copy, migrate } from './database-commands.ts'
 import { checkReadiness } from './ready.ts'
 import { createToken, listTokens, revokeToken } from './token.ts'
 
@@ -56,7 +56,6 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
     })
     .version(readVersion())
     .exitOverride()
-  addExamples(program, 'plant-store serve', 'plant-store token create --account me', 'plant-store token create --help')
 
   /** Runs a command with the settings, and its log at a stream. */
   async function withSettings(
@@ -83,27 +82,20 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
       throw new OperatorError('done, but standard error has not taken the line that logs it', 1)
   }
 
-  addCommand(program, 'serve', 'serve the API until SIGTERM or SIGINT', [
-    'plant-store serve',
-    'PORT=8080 LOG_LEVEL=debug plant-store serve',
-  ]).action(() =>
+  program
+    .command('serve')
+    .description('serve the API until SIGTERM or SIGINT')
     // The other commands do not load it.
-    withSettings(async (context) => (await import('./serve.ts')).serve(context), { log: stdout }),
-  )
+    .action(() => withSettings(async (context) => (await import('./serve.ts')).serve(context), { log: stdout }))
+  program
+    .command('ready')
+    .description('ask the admin port whether the server is ready; if not, it prints why')
+    .action(() => withSettings(checkReadiness))
 
-  addCommand(program, 'ready', 'ask the admin port whether the server is ready; if not, it prints why', [
-    'plant-store ready',
-  ]).action(() => withSettings(checkReadiness))
-
-  const token = addCommand(program, 'token', 'create, list and revoke the tokens of accounts', [
-    'plant-store token create --account me',
-    'plant-store token list',
-  ])
-  addCommand(token, 'create', 'create a token; standard output is the token alone', [
-    'TOKEN=$(plant-store token create --account me)',
-    'plant-store token create --account shop --scope read --expires 90d --label "price list"',
-    'plant-store token create --account me --json',
-  ])
+  const token = program.command('token').description('create, list and revoke the tokens of accounts')
+  token
+    .command('create')
+    .description('create a token; standard output is the token alone')
     // Not a required option: Commander would report that it is missing instead of what was mistyped.
     .option('--account <name>', 'the account that the token belongs to; required')
     .option('--scope <scopes>', 'what it may do: read, write or read,write (default: both)')
@@ -111,34 +103,32 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
     .option('--label <text>', 'a note for people')
     .option('--json', 'print it as JSON, with its id, account, scopes, expiresAt and label')
     .action((options) => withSettings((context) => createToken(context, options)))
-  addCommand(token, 'list', 'list tokens, without their secrets, which are not stored', [
-    'plant-store token list',
-    'plant-store token list --account me --active --json',
-  ])
+  token
+    .command('list')
+    .description('list tokens, without their secrets, which are not stored')
     .option('--account <name>', 'only those of this account')
     .option('--active', 'only those that are neither expired nor revoked')
     .option('--json', 'print them as JSON')
     .action((options) => withSettings((context) => listTokens(context, options)))
-  addCommand(token, 'revoke', 'revoke a token; it is rejected within one second', ['plant-store token revoke ID'])
+  token
+    .command('revoke')
+    .description('revoke a token; it is rejected within one second')
     .argument('<id>', 'the id that "token list" shows')
     .action((id) => withSettings((context) => revokeToken(context, id)))
 
-  addCommand(program, 'migrate', 'apply missing migrations; a missing SQLite file is created', [
-    'plant-store migrate',
-    'plant-store migrate --check',
-  ])
+  program
+    .command('migrate')
+    .description('apply missing migrations; a missing SQLite file is created')
     .option('--check', 'change nothing: exit with 0 if no migration is missing, otherwise with 1 and their names')
-    .action((options: MigrateOptions) => withSettings((context) => migrate(context, options)))
-
-  addCommand(program, 'backup', 'copy a SQLite database to a file, even while a server writes to it', [
-    'plant-store backup "plants-$(date +%F).db"',
-  ])
+    .action((options) => withSettings((context) => migrate(context, options)))
+  program
+    .command('backup')
+    .description('copy a SQLite database to a file, even while a server writes to it')
     .argument('<file>', 'where to write the copy; the file must not exist')
     .action((file) => withSettings((context) => backup(context, file)))
-
-  addCommand(program, 'copy', 'copy tokens and plants from SQLite to PostgreSQL', [
-    'plant-store copy --to postgresql://localhost/plants',
-  ])
+  program
+    .command('copy')
+    .description('copy tokens and plants from SQLite to PostgreSQL')
     .option('--from <url>', 'the database to copy, which is only read (default: DATABASE_URL)')
     .option('--to <url>', 'the database to copy to (default: DATABASE_URL)')
     .addHelpText('after', ABOUT_COPY)
@@ -150,22 +140,12 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
   return program
 }
 
-const ABOUT_COPY = `Stop the servers of both databases first. The target must be empty; if the copy
+const ABOUT_COPY = `
+Stop the servers of both databases first. The target must be empty; if the copy
 fails, it still is, and you can run the command again.
 
 Other users of the machine may see the arguments of a process, so pass a URL
 with a password as DATABASE_URL. PGPASSWORD and ~/.pgpass work too.`
-
-function addCommand(parent: Command, name: string, description: string, examples: readonly string[]): Command {
-  return addExamples(parent.command(name).description(description), ...examples)
-}
-
-/** Adds examples to the end of a command's help, as the command is called here. */
-function addExamples(command: Command, ...examples: readonly string[]): Command {
-  const title = examples.length === 1 ? 'Example' : 'Examples'
-  const lines = examples.map((line) => `  ${line.replace('plant-store', ownCommand)}`)
-  return command.addHelpText('after', `\n${title}:\n${lines.join('\n')}\n`)
-}
 
 /**
  * Writes a line, and waits until the system has taken it.
