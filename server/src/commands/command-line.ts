@@ -6,8 +6,7 @@ import { loadSettings, readVersion } from '../installation.ts'
 import { type Environment, readSettings } from '../settings.ts'
 import { createLog, type LogStream } from '../telemetry/log.ts'
 import { type Context, createProgress } from './context.ts'
-import { backup, type CopyOptions, copy, migrate } from './database-commands.ts'
-import { checkReadiness } from './ready.ts'
+import { backup, type CopyOptions, checkReadiness, copy, migrate } from './maintenance.ts'
 import { createToken, listTokens, revokeToken } from './token.ts'
 
 const EXIT_FAILURE = 1
