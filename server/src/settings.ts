@@ -1,38 +1,41 @@
-import { DEFAULT_DATABASE_URL, databaseUrl, OperatorError, readVariable, StorageError } from '@plant-store/prisma'
+/** The settings: where they are, and what each accepts; and what this installation says of itself. */
+import { readFileSync } from 'node:fs'
+import {
+  DEFAULT_DATABASE_URL,
+  databaseUrl,
+  loadSettingsFile,
+  OperatorError,
+  readVariable,
+  runsFromRepository,
+  StorageError,
+} from '@plant-store/prisma'
 import { compile } from 'proxy-addr'
 import * as z from 'zod'
 
 /** The timers of Node.js take 2^31 - 1 ms, 24.8 days; the rest of the last day is room for what Node.js adds to a time. */
-const MAX_TIME = '24d'
-const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+const MAX_DAYS = 24
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DURATION = /^([1-9]\d{0,14})(ms|s|m|h|d)$/
 const COUNT = /^[1-9]\d{0,8}$/
 
 /**
  * Reads a duration such as `250ms`, `30s`, `15m`, `12h` or `90d` as milliseconds.
  *
- * @param max the longest duration, in the same format
+ * @param maxDays the longest duration, in days
  * @returns undefined if the text is not a duration, or is longer
  */
-export function parseDuration(text: string, max: string = MAX_TIME): number | undefined {
-  const duration = toMilliseconds(text)
-  return duration <= toMilliseconds(max) ? duration : undefined
-}
-
-/** Returns NaN, with which every comparison is false, if the text is not a duration. */
-function toMilliseconds(text: string): number {
-  const [, count, unit] = DURATION.exec(text) ?? []
-  return Number(count) * UNITS[unit as keyof typeof UNITS]
+export function parseDuration(text: string, maxDays: number = MAX_DAYS): number | undefined {
+  const [, count, unit = ''] = DURATION.exec(text) ?? []
+  const duration = Number(count) * (UNITS[unit] ?? 0)
+  return duration <= maxDays * 86_400_000 ? duration : undefined
 }
 
 /** Creates a format from a function that reads text, and returns undefined for a mistake. */
 function format<T>(read: (text: string) => T | undefined, mistake: string) {
-  return z.string().transform((text, context): T => {
-    const value = read(text)
-    if (value !== undefined) return value
-    context.addIssue({ code: 'custom', message: mistake })
-    return z.NEVER
-  })
+  return z
+    .string()
+    .transform(read)
+    .refine((value): value is Awaited<T> & {} => value !== undefined, mistake)
 }
 
 /** Reads text between commas; undefined unless every part is valid. */
@@ -87,13 +90,13 @@ const port = format(
   (text) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
   'must be a port number, 0 to 65535 (0: any free one)',
 )
-const TIMES = `a time between 1ms and ${MAX_TIME}, such as 250ms, 30s or 5m`
+const TIMES = `a time between 1ms and ${MAX_DAYS}d, such as 250ms, 30s or 5m`
 const timeout = format((text) => parseDuration(text), `must be ${TIMES}`)
 const timeoutOrNone = format((text) => (text === '0' ? 0 : parseDuration(text)), `must be 0 or ${TIMES}`)
 const onOff = z.enum(['on', 'off'], 'must be on or off').transform((value) => value === 'on')
 const rate = format(
   parseRate,
-  `must be a number of requests and a time between 1s and ${MAX_TIME}, such as 100/1s or 6000/1m`,
+  `must be a number of requests and a time between 1s and ${MAX_DAYS}d, such as 100/1s or 6000/1m`,
 )
 const publicUrl = format(
   (text) => parseUrl(text)?.href.replace(/\/+$/, ''),
@@ -229,15 +232,35 @@ export function variableOf(name: string): string {
 }
 
 function findMissing(texts: Partial<Record<keyof Settings, string>>): string[] {
-  const missing: string[] = []
-  // The default would be a new, empty database where the setting was lost.
-  if (texts.nodeEnv === 'production' && !texts.databaseUrl) {
-    const examples = 'file:/srv/plants.db or postgresql://localhost/plants'
-    missing.push(`DATABASE_URL must be set with NODE_ENV=production, such as ${examples}`)
-  }
   // Without one of an issuer's settings, tokens that are meant for other services would be accepted.
   const present = ISSUER_SETTINGS.find((name) => texts[name])
-  if (present === undefined) return missing
-  const others = ISSUER_SETTINGS.filter((name) => !texts[name])
-  return [...missing, ...others.map((name) => `${variableOf(name)} must be set too, since ${variableOf(present)} is`)]
+  const missing = present === undefined ? [] : ISSUER_SETTINGS.filter((name) => !texts[name])
+  const mistakes = missing.map((name) => `${variableOf(name)} must be set too, since ${variableOf(String(present))} is`)
+  if (texts.nodeEnv !== 'production' || texts.databaseUrl) return mistakes
+  // The default would be a new, empty database where the setting was lost.
+  const examples = 'file:/srv/plants.db or postgresql://localhost/plants'
+  return [`DATABASE_URL must be set with NODE_ENV=production, such as ${examples}`, ...mistakes]
+}
+
+/** How the command line is called here: from a checkout, a package of npm, or a release, which knows its settings. */
+export const ownCommand = findCommand()
+
+function findCommand(): 'npm run --silent plant-store --' | 'npx --no plant-store' | 'plant-store' {
+  if (runsFromRepository) return 'npm run --silent plant-store --'
+  // "--no" installs nothing: in another folder, npx would run any package of this name.
+  return import.meta.url.includes('/node_modules/') ? 'npx --no plant-store' : 'plant-store'
+}
+
+/**
+ * Returns the environment with the settings of the file `.env`, except in a release: its settings are in the environment, and
+ * a file of the current folder, which may be anyone's, could run code as the user of the service.
+ */
+export function loadSettings(): NodeJS.ProcessEnv {
+  if (ownCommand !== 'plant-store') loadSettingsFile(settingNames)
+  return process.env
+}
+
+/** Reads the version of the server from its package. */
+export function readVersion(): string {
+  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
 }

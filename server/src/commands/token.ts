@@ -9,14 +9,13 @@ import {
   type TokenStore,
   tokenState,
 } from '../accounts/tokens.ts'
-import { ownCommand } from '../installation.ts'
-import { parseDuration } from '../settings.ts'
+import { ownCommand, parseDuration } from '../settings.ts'
 import type { Context } from './context.ts'
 
 /** How long a command waits for a locked database, in milliseconds: longer than a request, since no client waits. */
 const PATIENCE = 30_000
 /** Keeps the year at four digits, which databases and JSON agree on. */
-const MAX_EXPIRY = '999999d'
+const MAX_EXPIRY_DAYS = 999_999
 /** What is printed of a new token as JSON. */
 const CREATED_FIELDS = ['token', 'id', 'account', 'scopes', 'expiresAt', 'label']
 
@@ -95,9 +94,9 @@ function parseScopes(text: string): Scope[] {
 
 /** Returns milliseconds. */
 function parseExpiry(text: string): number {
-  const duration = parseDuration(text, MAX_EXPIRY)
+  const duration = parseDuration(text, MAX_EXPIRY_DAYS)
   if (duration !== undefined) return duration
-  throw new OperatorError(`--expires must be a time between 1ms and ${MAX_EXPIRY}, such as 12h or 90d`)
+  throw new OperatorError(`--expires must be a time between 1ms and ${MAX_EXPIRY_DAYS}d, such as 12h or 90d`)
 }
 
 function formatTable(tokens: readonly Token[]): string {
