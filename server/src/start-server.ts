@@ -4,7 +4,6 @@ import { LRUCache } from 'lru-cache'
 import pino, { type Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
 import { createTokenStore, findOwnToken, type TokenStore } from './accounts/tokens.ts'
-import { createHttpServer, type HttpServer } from './http/http-server.ts'
 import { checkPort, type OpenPort, openPublicPort, startAdminPort } from './http/ports.ts'
 import { createRequestsInFlight } from './http/requests-in-flight.ts'
 import { createCursors } from './plants/cursor.ts'
@@ -46,11 +45,9 @@ export async function startServer(
 ): Promise<RunningServer> {
   const settings = { ...readSettings({}), ...overrides }
   const { databaseUrl, adminHost, adminPort } = settings
-  const publicPort = { host: settings.host, port: settings.port }
   let notReady: string | undefined = 'The server is starting.'
   let admin: OpenPort | undefined
   let database: Database | undefined
-  let http: HttpServer | undefined
   let open: OpenPort | undefined
   let metrics: Metrics | undefined
 
@@ -63,7 +60,7 @@ export async function startServer(
 
   async function close(): Promise<void> {
     notReady = 'The server is shutting down.'
-    http?.drain()
+    open?.connections.drain()
     const delay = Math.min(settings.shutdownDelay, settings.shutdownTimeout)
     await sleep(delay)
     await closeAll(settings.shutdownTimeout - delay)
@@ -82,7 +79,7 @@ export async function startServer(
       admin = await startAdminPort({ host: adminHost, port: adminPort }, whyNotReady, () => metrics)
     }
     // Check the ports first: a failed start leaves the database untouched.
-    await checkPort(publicPort)
+    await checkPort(settings)
     // Loaded while threads look at the database and open it.
     const loadingApp = import('./app.ts')
     await migrate(databaseUrl, logger, () => {
@@ -99,7 +96,6 @@ export async function startServer(
     await Promise.race([cursors.prepare(), sleep(SECRET_PATIENCE, undefined, { ref: false })])
     const { createApp } = await loadingApp
     const app = createApp({ plants, findToken, requestsInFlight }, settings, logger)
-    http = createHttpServer(app, settings, logger)
     if (admin) {
       // The metrics are loaded only if there is an admin port to read them from.
       const { createMetrics } = await import('./telemetry/metrics.ts')
@@ -107,11 +103,11 @@ export async function startServer(
         engine: opened.engine,
         isReady: async () => (await whyNotReady()) === undefined,
         logBytes: opened.logBytes,
-        openConnections: http.connections.count,
+        openConnections: () => open?.connections.count() ?? 0,
         requestsInFlight: requestsInFlight.count,
       })
     }
-    open = await openPublicPort(http, publicPort)
+    open = await openPublicPort(app, settings, logger)
     notReady = undefined
     const isEmpty = async () => (await opened.plants.isEmpty()) && (await opened.tokens.isEmpty())
     return { url: open.url, adminUrl: admin?.url, tokens, isEmpty, close }

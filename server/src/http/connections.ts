@@ -17,6 +17,8 @@ export interface Connections {
    * @returns whether to handle it: what follows the last request of a connection is discarded
    */
   admit(request: IncomingMessage, response: ServerResponse): boolean
+  /** Makes every response the last one of its connection. */
+  drain(): void
   /** Closes all of them, without waiting for anything. */
   destroyAll(): void
 }
@@ -68,6 +70,7 @@ export function trackConnections(server: Server, maxConnections: number): Connec
   const share = createFairShare(maxConnections)
   /** Each with its responses that wait for an earlier one. */
   const open = new Map<Socket, Set<ServerResponse>>()
+  let draining = false
   server.on('connection', (socket: Socket) => {
     const address = addressKey(socket.remoteAddress)
     if (!share.hasRoom(address)) {
@@ -100,7 +103,11 @@ export function trackConnections(server: Server, maxConnections: number): Connec
         response.once('close', () => waiting.delete(response))
       }
       if (request.headers.upgrade !== undefined) endAfterUpgrade(request, response)
+      if (draining) endAfter(response)
       return true
+    },
+    drain() {
+      draining = true
     },
     destroyAll() {
       for (const socket of open.keys()) socket.destroy()

@@ -1,25 +1,31 @@
-/** Where the server listens, how it stops, and the admin port. */
+/** The public port and the admin port: who listens on them, what is passed on to the app, and how they stop. */
 import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, IncomingMessage, type Server, type ServerOptions, ServerResponse } from 'node:http'
 import net from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { OperatorError } from '@plant-store/prisma'
+import type { Express, Request, Response } from 'express'
+import type { Logger } from 'pino'
 import { respondToHalfClosed } from '../node-internals.ts'
+import type { Settings } from '../settings.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { acceptBurstsFirst, trackConnections } from './connections.ts'
-import type { HttpServer } from './http-server.ts'
+import { acceptBurstsFirst, type Connections, limitConnections, trackConnections } from './connections.ts'
+import { rejectTarget, rejectUnparsed } from './malformed-requests.ts'
 
 /** Where to listen. */
-export interface Port {
+interface Address {
   host: string
   /** 0: any free one. */
   port: number
+  /** Whether several listeners share the port. Default: false. */
+  reusePort?: boolean
 }
 
 /** A port that a server listens on. */
 export interface OpenPort {
   /** Such as `http://127.0.0.1:3000`. */
-  url: string
+  readonly url: string
+  readonly connections: Connections
   /**
    * Accepts no more connections, waits for requests in flight, and then closes all connections.
    *
@@ -34,64 +40,173 @@ const LISTENERS = 64
 const IDLE_CHECK_INTERVAL = 50
 /** How many connections the admin port accepts: a part of the files that clients leave. */
 const MAX_ADMIN_CONNECTIONS = 64
+const MAX_HEADER_BYTES = 16 * 1024
+/** How long the headers of a request may take to arrive, in milliseconds. */
+const HEADERS_TIMEOUT = 10_000
+/** How often Node.js looks for late requests, at most, in milliseconds; its own default is 30 s. */
+const LATE_CHECK_INTERVAL = 1_000
+/** So many chunks of a body are read before other connections have their turn, and what came with them. */
+const CHUNKS_PER_TURN = 256
 
 /**
  * Checks that a port can be listened on. A connection that arrives in this moment is closed.
  *
  * @throws OperatorError
  */
-export async function checkPort(port: Port): Promise<void> {
+export async function checkPort({ host, port }: Address): Promise<void> {
   const server = net.createServer((socket) => socket.destroy())
-  await listen(server, port)
+  await listen(server, { host, port })
   await once(server.close(), 'close')
 }
 
 /**
- * Listens on the public port. Node.js accepts one connection in a turn of the event loop (libuv since 1.45), so that a new
- * client would wait for seconds behind hundreds of others; of many listeners it accepts one each, and the operating system
- * shares the connections out among them. Where it cannot, such as on macOS and Windows, one listens.
+ * Listens on the public port, and passes requests on to an app. Node.js accepts one connection in a turn of the event loop
+ * (libuv since 1.45), so that a new client would wait for seconds behind hundreds of others; of many listeners it accepts one
+ * each, and the operating system shares the connections out among them. Where it cannot, such as on macOS and Windows, one
+ * listens.
  *
  * @throws OperatorError if the port cannot be listened on
  */
-export async function openPublicPort(http: HttpServer, port: Port): Promise<OpenPort> {
-  const { server } = http
+export async function openPublicPort(app: Express, settings: Settings, logger: Logger): Promise<OpenPort> {
+  const { host, port } = settings
   // A process of the same user may share a port of this one without noticing.
-  await checkPort(port)
+  await checkPort(settings)
+  const { server, connections } = createHttpServer(app, settings, logger)
   acceptBurstsFirst(server)
-  await listen(server, port, true).catch(() => listen(server, port))
+  await listen(server, { host, port, reusePort: true }).catch(() => listen(server, { host, port }))
   const { address, port: number } = server.address() as net.AddressInfo
   const others = Array.from({ length: LISTENERS - 1 }, () =>
     net.createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) => {
       server.emit('connection', socket)
     }),
   )
-  await Promise.allSettled(others.map((other) => listen(other, { host: address, port: number }, true)))
+  await Promise.allSettled(others.map((other) => listen(other, { host: address, port: number, reusePort: true })))
   const listening = others.filter((other) => other.listening)
-  return openPort(http, port.host, listening)
+  return createOpenPort([server, ...listening], connections, host)
 }
 
-/** @throws OperatorError */
-async function listen(server: net.Server, { host, port }: Port, reusePort = false, prefix = ''): Promise<void> {
-  try {
-    await once(server.listen({ host, port, reusePort }), 'listening')
-  } catch (error) {
-    throw portError(error, prefix, host, port)
+/** Creates the server of an app. What cannot be parsed, or is late, gets an `Error` body, too. */
+function createHttpServer(
+  app: Express,
+  { requestTimeout, keepAliveTimeout, maxConnections }: Settings,
+  logger: Logger,
+): { server: Server; connections: Connections } {
+  function receive(message: IncomingMessage, reply: ServerResponse): void {
+    const [request, response] = [message as Request, reply as Response]
+    if (!connections.admit(request, response)) return
+    if (request.headers['transfer-encoding'] !== undefined) yieldBetweenChunks(request)
+    // The app responds to all targets that Express can read.
+    app(request, response, () => rejectTarget(request, response))
+  }
+
+  const headersTimeout = Math.min(HEADERS_TIMEOUT, requestTimeout)
+  const options = {
+    headersTimeout,
+    requestTimeout,
+    keepAliveTimeout,
+    connectionsCheckingInterval: Math.min(LATE_CHECK_INTERVAL, headersTimeout),
+    maxHeaderSize: MAX_HEADER_BYTES,
+    // The app rejects a request without Host, with an `Error` body.
+    requireHostHeader: false,
+    ...createMessageClasses(app),
+  }
+  const server = createServer(options, receive)
+  respondToHalfClosed(server)
+  // No limit, since Node.js would silently drop the rest: the app rejects a request with too many.
+  server.maxHeadersCount = 0
+  // The app responds with `100 Continue` once it accepts the body.
+  server.on('checkContinue', receive)
+  // The app rejects other expectations.
+  server.on('checkExpectation', receive)
+  server.on('clientError', rejectUnparsed)
+  const connections = trackConnections(server, limitConnections(maxConnections, logger))
+  return { server, connections }
+}
+
+/**
+ * Creates classes of requests and responses that have Express's methods. Express would replace the prototype of each, after
+ * which V8 optimizes it less (https://github.com/expressjs/express/issues/5998): a list takes 7 % more CPU time.
+ */
+function createMessageClasses(app: Express): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
+  class AppRequest extends IncomingMessage {}
+  class AppResponse<Message extends IncomingMessage> extends ServerResponse<Message> {}
+  Object.setPrototypeOf(AppRequest.prototype, app.request)
+  Object.setPrototypeOf(AppResponse.prototype, app.response)
+  app.request = AppRequest.prototype as typeof app.request
+  app.response = AppResponse.prototype as typeof app.response
+  return { IncomingMessage: AppRequest, ServerResponse: AppResponse }
+}
+
+/**
+ * Lets a body in many chunks give other connections their turn, also a body that nothing uses: Node.js reads up to 2 MB of a
+ * connection in a turn of the event loop, which takes a second where each chunk has one byte. These are methods of such a
+ * request only, since in its class they slow every request down.
+ */
+function yieldBetweenChunks(request: IncomingMessage): void {
+  const push = request.push.bind(request)
+  const read = request._read.bind(request)
+  let chunks = 0
+  let waits = false
+  request.push = (chunk, encoding) => {
+    const more = push(chunk, encoding)
+    if (++chunks % CHUNKS_PER_TURN !== 0) return more
+    waits = true
+    request.socket.pause()
+    setImmediate(() => {
+      waits = false
+      request.socket.resume()
+    })
+    return false
+  }
+  // Node.js calls it where more may be read, which would resume the connection.
+  request._read = (size) => {
+    if (!waits) read(size)
   }
 }
 
-function openPort(
-  { server, connections }: Pick<HttpServer, 'server' | 'connections'>,
+/** @throws OperatorError that names the settings of the address, which begin with the prefix */
+async function listen(server: net.Server, address: Address, prefix = ''): Promise<void> {
+  try {
+    await once(server.listen(address), 'listening')
+  } catch (error) {
+    throw portError(error, address, prefix)
+  }
+}
+
+/** What the error codes of an address say that the machine does not have, such as IPv6 or an interface that is missing. */
+const NOT_HERE = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EINVAL', 'EAFNOSUPPORT']
+
+function portError(cause: unknown, { host, port }: Address, prefix: string): OperatorError {
+  const { code = '' } = cause as NodeJS.ErrnoException
+  const [hostName, name] = [`${prefix}HOST`, `${prefix}PORT`]
+  if (NOT_HERE.includes(code)) {
+    const message = `${hostName} ${host} is not an address of this machine. Set ${hostName} to one that is.`
+    return new OperatorError(message, 2, cause)
+  }
+  if (code === 'EACCES') {
+    const message = `${name} ${port} needs more privileges than this user has. Set a ${name} above 1023.`
+    return new OperatorError(message, 2, cause)
+  }
+  const inUse = `${name} ${port} on ${host} is already in use. Stop the other program or set another ${name}.`
+  const other = `The server cannot listen on ${hostName} ${host}, ${name} ${port}: ${code}.`
+  return new OperatorError(code === 'EADDRINUSE' ? inUse : other, 1, cause)
+}
+
+function createOpenPort(
+  listeners: readonly [Server, ...net.Server[]],
+  connections: Connections,
   host: string,
-  others: readonly net.Server[] = [],
 ): OpenPort {
+  const [server] = listeners
   const { port } = server.address() as net.AddressInfo
   return {
+    connections,
     url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
     async close(timeout): Promise<void> {
       // Repeatedly: `close` alone waits for those that become idle later.
       const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_INTERVAL)
       const abort = setTimeout(() => connections.destroyAll(), timeout)
-      await Promise.all([server, ...others].map((listener) => once(listener.close(), 'close')))
+      await Promise.all(listeners.map((listener) => once(listener.close(), 'close')))
       clearInterval(idle)
       clearTimeout(abort)
       // What belongs to a connection ends a moment after it.
@@ -112,7 +227,7 @@ function openPort(
  * @throws OperatorError if the port cannot be listened on
  */
 export async function startAdminPort(
-  port: Port,
+  address: Address,
   whyNotReady: () => Promise<string | undefined>,
   metrics: () => Metrics | undefined,
 ): Promise<OpenPort> {
@@ -140,29 +255,11 @@ export async function startAdminPort(
   })
   respondToHalfClosed(server)
   const connections = trackConnections(server, MAX_ADMIN_CONNECTIONS)
-  await listen(server, port, false, 'ADMIN_')
-  return openPort({ server, connections }, port.host)
+  await listen(server, address, 'ADMIN_')
+  return createOpenPort([server], connections, address.host)
 }
 
 function sendText(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' })
   response.end(`${text}\n`)
-}
-
-function portError(cause: unknown, prefix: string, host: string, port: number): OperatorError {
-  const { code = '' } = cause as NodeJS.ErrnoException
-  const name = `${prefix}PORT`
-  const notHere = `${prefix}HOST ${host} is not an address of this machine. Set ${prefix}HOST to one that is.`
-  const mistakes: Record<string, string> = {
-    EACCES: `${name} ${port} needs more privileges than this user has. Set a ${name} above 1023.`,
-    EADDRNOTAVAIL: notHere,
-    ENOTFOUND: notHere,
-    // A link-local address of a network interface that is missing, and IPv6 where there is none.
-    EINVAL: notHere,
-    EAFNOSUPPORT: notHere,
-  }
-  if (code in mistakes) return new OperatorError(`${mistakes[code]}`, 2, cause)
-  const inUse = `${name} ${port} on ${host} is already in use. Stop the other program or set another ${name}.`
-  const other = `The server cannot listen on ${prefix}HOST ${host}, ${name} ${port}: ${code}.`
-  return new OperatorError(code === 'EADDRINUSE' ? inUse : other, 1, cause)
 }

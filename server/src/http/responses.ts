@@ -1,5 +1,4 @@
 import { ServerResponse } from 'node:http'
-import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Express, Response } from 'express'
 
@@ -13,21 +12,12 @@ const COMMON = COMMON_HEADERS.flat()
 /** The media type of every response with a body. */
 export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
 
-/** JSON text in chunks, each of which is read when it is requested. */
-export type JsonChunks = AsyncIterableIterator<Buffer | string, undefined>
+/** JSON text in pieces: each call reads the next one; undefined: there are no more. */
+export type JsonPieces = () => Promise<Buffer | undefined>
 
-/** A response body that is JSON text already. */
-class SerializedJson {
-  readonly json: Buffer | JsonChunks
-
-  constructor(json: Buffer | JsonChunks) {
-    this.json = json
-  }
-}
-
-/** Wraps JSON text, whole or in chunks that are read while they are sent, as the response body `T` that it represents. */
-export function serializedJson<T>(json: Buffer | JsonChunks): T {
-  const body: unknown = new SerializedJson(json)
+/** Passes JSON text, whole or in pieces that are read while they are sent, as the response body `T` that it represents. */
+export function serializedJson<T>(json: Buffer | JsonPieces): T {
+  const body: unknown = json
   return body as T
 }
 
@@ -44,9 +34,9 @@ export function extendResponses(app: Express): void {
     return writeHead.call(this, status, [...common, 'X-Request-Id', this.req.requestId, ...headers])
   } as Response['writeHead']
   app.response.json = function json(body) {
-    if (!(body instanceof SerializedJson)) sendJson(this, JSON.stringify(body, exactIntegers) ?? 'null')
-    else if (Buffer.isBuffer(body.json)) sendJson(this, body.json)
-    else void sendChunks(this, body.json)
+    if (Buffer.isBuffer(body)) sendJson(this, body)
+    else if (typeof body === 'function') void sendPieces(this, body)
+    else sendJson(this, JSON.stringify(body, exactIntegers) ?? 'null')
     return this
   }
 }
@@ -65,51 +55,41 @@ export function sendJson(response: ServerResponse, json: Buffer | string): void 
 }
 
 /**
- * Sends one chunk after the other, each once the client has read the one before. Until the first one is read, a failure gets
- * its own response; midway it breaks the connection rather than ending in a valid shorter list. A client that disconnects
- * ends it.
+ * Sends one piece after the other, each once the client has read the one before. Until the first one is read, a failure gets
+ * its own response; midway it breaks the connection rather than ending in a valid shorter list, and discards what is not sent
+ * yet. A client that disconnects ends it. Other requests get their turn too, however fast a list is read.
  */
-async function sendChunks(response: Response, chunks: JsonChunks): Promise<void> {
+async function sendPieces(response: Response, readNext: JsonPieces): Promise<void> {
   response.setHeader('Content-Type', JSON_CONTENT_TYPE)
-  // A response to HEAD has no body, so nothing more is read.
-  if (response.req.method === 'HEAD') {
-    response.end()
-    return
-  }
   try {
-    await sendFirst(response, chunks)
-    if (!response.closed) await pipeline(flushEach(chunks), response)
+    // A response to HEAD has no body, so nothing is read.
+    while (response.req.method !== 'HEAD' && !response.closed) {
+      const piece = await readNext()
+      if (piece === undefined || response.closed) break
+      if (!response.write(piece)) await waitFor(response, 'drain')
+      await nextTurn()
+    }
+    // Also where the client has gone: without headers, the request would count as in flight for ever.
+    response.end()
   } catch (error) {
     // Express's `next` of this request: the handler has returned, so a throw would reach nobody.
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') response.req.next?.(error)
+    response.req.next?.(error)
   }
-  // Its client has gone. Without headers, the request would count as in flight for ever.
-  if (response.closed) response.end()
 }
 
 /** Waits until earlier responses of a connection are sent, or it has closed: what is read before would wait in memory. */
 export async function waitForConnection(response: Response): Promise<void> {
-  if (response.socket || response.closed) return
-  await new Promise<unknown>((resolve) => response.once('socket', resolve).once('close', resolve))
+  if (!response.socket) await waitFor(response, 'socket')
 }
 
-/** Sends the first chunk. It is not read in the pipeline, which closes the connection of a response that has not begun. */
-async function sendFirst(response: Response, chunks: JsonChunks): Promise<void> {
+/** Waits for an event of a response, or until it has closed. */
+async function waitFor(response: Response, event: 'drain' | 'socket'): Promise<void> {
   if (response.closed) return
-  const { value } = await chunks.next()
-  if (response.closed) return
-  response.write(value)
-  await nextTurn()
-}
-
-/**
- * Lets Node.js send each chunk before the next one is read: if that fails, what is not sent yet is discarded. Other requests
- * get their turn too, however fast a list is read.
- */
-async function* flushEach(chunks: JsonChunks): AsyncGenerator<Buffer | string, undefined> {
-  for await (const chunk of chunks) {
-    yield chunk
-    await nextTurn()
-  }
-  return undefined
+  await new Promise<void>((resolve) => {
+    function finish(): void {
+      response.off(event, finish).off('close', finish)
+      resolve()
+    }
+    response.on(event, finish).on('close', finish)
+  })
 }

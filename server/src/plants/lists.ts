@@ -1,6 +1,6 @@
 import { type ListPiece, type ListRange, type ListState, oncePerTurn, type Plants } from '@plant-store/prisma'
 import { LRUCache } from 'lru-cache'
-import type { JsonChunks } from '../http/responses.ts'
+import type { JsonPieces } from '../http/responses.ts'
 import { createReadQueue } from './account-queue.ts'
 
 const MEBIBYTE = 2 ** 20
@@ -19,7 +19,7 @@ type Range = Omit<ListRange, 'limit'> & { limit?: number | undefined }
 /** Plants of an account as text. */
 export interface PlantList {
   /** The text of a JSON array: whole, or in pieces, each of which is read once the one before is sent. */
-  json: Buffer | JsonChunks
+  json: Buffer | JsonPieces
   /** The `seq` of the last plant where more follow; undefined: none do, or the list has no limit. */
   next: number | undefined
 }
@@ -152,7 +152,7 @@ export function createLists(plants: Plants): Lists {
   }
 
   /** Reads a list in pieces. Not a generator, which would keep the last piece until the next one. */
-  function readPieces(account: string, range: PieceRange, request?: ListRequest, first?: Piece): JsonChunks {
+  function readPieces(account: string, range: PieceRange, request?: ListRequest, first?: Piece): JsonPieces {
     let known = first
     let next: PieceRange | undefined = range
     let isClosed = false
@@ -167,16 +167,11 @@ export function createLists(plants: Plants): Lists {
       return json
     }
 
-    return {
-      [Symbol.asyncIterator]() {
-        return this
-      },
-      async next() {
-        if (next) return { value: await readNext(next), done: false }
-        if (isClosed) return { value: undefined, done: true }
-        isClosed = true
-        return { value: CLOSING, done: false }
-      },
+    return async () => {
+      if (next) return readNext(next)
+      if (isClosed) return undefined
+      isClosed = true
+      return CLOSING
     }
   }
 

@@ -5,20 +5,24 @@ import type { Response } from 'express'
 import { expect, test } from 'vitest'
 import { until } from '../../../test/helpers/programs.ts'
 import { createRequestsInFlight } from '../../src/http/requests-in-flight.ts'
-import { type JsonChunks, serializedJson } from '../../src/http/responses.ts'
+import { type JsonPieces, serializedJson } from '../../src/http/responses.ts'
 import { openSocket } from '../helpers/wire/connection.ts'
 import { get, KEEP_ALIVE } from '../helpers/wire/requests.ts'
 import { serveApp } from '../helpers/wire/serve-app.ts'
 
-async function* failAfter(...pieces: string[]): JsonChunks {
-  yield* pieces
-  throw new StorageError('The database is locked', { fault: 'locked', retryAfter: 1 })
+function failAfter(...pieces: string[]): JsonPieces {
+  const rest = pieces.map((piece) => Buffer.from(piece))
+  return async () => {
+    const piece = rest.shift()
+    if (piece) return piece
+    throw new StorageError('The database is locked', { fault: 'locked', retryAfter: 1 })
+  }
 }
 
 const requestsInFlight = createRequestsInFlight({ maxRequestsInFlight: 10, trustProxy: undefined })
 
 /** Starts an app that responds with a list, and returns its URL. */
-function serveList(list: (response: Response) => JsonChunks): Promise<string> {
+function serveList(list: (response: Response) => JsonPieces): Promise<string> {
   return serveApp((app) =>
     app.use((request, response) => {
       requestsInFlight.add(request, response)
@@ -43,10 +47,9 @@ test('a list that fails after its first piece, or midway, breaks the connection'
 })
 
 test('a list whose client disconnects before a first piece is read is not in flight afterwards', async () => {
-  const url = await serveList(async function* readOnceClosed(response) {
+  const url = await serveList((response) => async () => {
     await once(response, 'close')
-    yield '[]'
-    return undefined
+    return Buffer.from('[]')
   })
   const socket = await openSocket(url)
   socket.write(get('/', KEEP_ALIVE).repeat(2))

@@ -86,7 +86,7 @@ function createServer(database: ReturnType<typeof createDatabase>) {
     const { json } = await lists.read(account, bounds)
     let text = ''
     if (Buffer.isBuffer(json)) text = json.toString()
-    else for await (const piece of json) text += piece
+    else for (let piece = await json(); piece; piece = await json()) text += piece
     return (JSON.parse(text) as { name: string }[]).map(({ name }) => name)
   }
 
