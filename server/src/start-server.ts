@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Database, migrateDatabase, nameDatabase, openDatabase } from '@plant-store/prisma'
+import { migrateDatabase, nameDatabase, openDatabase } from '@plant-store/prisma'
 import { LRUCache } from 'lru-cache'
 import pino, { type Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
 import { createTokenStore, findOwnToken, type TokenStore } from './accounts/tokens.ts'
-import { checkPort, type OpenPort, openPublicPort, startAdminPort } from './http/ports.ts'
+import { checkPort, openPublicPort, startAdminPort } from './http/ports.ts'
 import { createRequestsInFlight } from './http/requests-in-flight.ts'
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
@@ -44,76 +44,75 @@ export async function startServer(
   logger: Logger = pino({ level: 'silent' }),
 ): Promise<RunningServer> {
   const settings = { ...readSettings({}), ...overrides }
-  const { databaseUrl, adminHost, adminPort } = settings
-  let notReady: string | undefined = 'The server is starting.'
-  let admin: OpenPort | undefined
-  let database: Database | undefined
-  let open: OpenPort | undefined
+  const { databaseUrl } = settings
+  let whyNotReady = async (): Promise<string | undefined> => 'The server is starting.'
   let metrics: Metrics | undefined
+  let openConnections = () => 0
+  /** How long closing waits for requests in flight, in milliseconds. */
+  let timeout = 0
+  /** What to close, in the reverse order: all of it, should this function throw. */
+  await using opened = new AsyncDisposableStack()
 
+  const admin = await startAdminPort(
+    settings,
+    () => whyNotReady(),
+    () => metrics,
+  )
+  // The last one, so that probes see the shutdown.
+  opened.defer(async () => admin?.close(0))
+  // Check the ports first: a failed start leaves the database untouched.
+  await checkPort(settings)
+  // Loaded while threads look at the database and open it.
+  const loadingApp = import('./app.ts')
+  await migrate(databaseUrl, logger, () => {
+    whyNotReady = async () => 'The server is migrating the database.'
+  })
+  const database = await openDatabase(databaseUrl, { onWarning: (warning) => logger.warn(warning) })
+  opened.defer(database.close)
+  const cursors = createCursors(() => database.secret('cursor'))
+  const plants = createPlantStore(database.plants, cursors)
+  const tokens = createTokenStore(database.tokens)
+  const findToken = await createTokenLookup(tokens, settings, logger)
+  const requestsInFlight = createRequestsInFlight(settings)
+  // The pages of this server then need no write, which fails while the disk does not respond.
+  await Promise.race([cursors.prepare(), sleep(SECRET_PATIENCE, undefined, { ref: false })])
+  const { createApp } = await loadingApp
+  const app = createApp({ plants, findToken, requestsInFlight }, settings, logger)
+  if (admin) {
+    // The metrics are loaded only if there is an admin port to read them from.
+    const { createMetrics } = await import('./telemetry/metrics.ts')
+    metrics = createMetrics({
+      engine: database.engine,
+      isReady: async () => (await whyNotReady()) === undefined,
+      logBytes: database.logBytes,
+      openConnections: () => openConnections(),
+      requestsInFlight: requestsInFlight.count,
+    })
+    opened.defer(metrics.close)
+  }
+  const port = await openPublicPort(app, settings, logger)
+  openConnections = port.connections.count
+  opened.defer(() => port.close(timeout))
   const readiness = new LRUCache<'database', { problem: string | undefined }>({
     max: 1,
     ttl: READINESS_TTL,
-    fetchMethod: async () => ({ problem: await database?.whyUnavailable() }),
+    fetchMethod: async () => ({ problem: await database.whyUnavailable() }),
   })
-  const whyNotReady = async () => notReady ?? (await readiness.fetch('database'))?.problem
-
-  async function close(): Promise<void> {
-    notReady = 'The server is shutting down.'
-    open?.connections.drain()
-    const delay = Math.min(settings.shutdownDelay, settings.shutdownTimeout)
-    await sleep(delay)
-    await closeAll(settings.shutdownTimeout - delay)
-  }
-
-  /** Closes what has been opened: the admin port last, so that probes see the shutdown. */
-  async function closeAll(timeout: number): Promise<void> {
-    await open?.close(timeout)
-    await database?.close()
-    metrics?.close()
-    await admin?.close(0)
-  }
-
-  try {
-    if (adminPort !== undefined) {
-      admin = await startAdminPort({ host: adminHost, port: adminPort }, whyNotReady, () => metrics)
-    }
-    // Check the ports first: a failed start leaves the database untouched.
-    await checkPort(settings)
-    // Loaded while threads look at the database and open it.
-    const loadingApp = import('./app.ts')
-    await migrate(databaseUrl, logger, () => {
-      notReady = 'The server is migrating the database.'
-    })
-    const opened = await openDatabase(databaseUrl, { onWarning: (warning) => logger.warn(warning) })
-    database = opened
-    const cursors = createCursors(() => opened.secret('cursor'))
-    const plants = createPlantStore(opened.plants, cursors)
-    const tokens = createTokenStore(opened.tokens)
-    const findToken = await createTokenLookup(tokens, settings, logger)
-    const requestsInFlight = createRequestsInFlight(settings)
-    // The pages of this server then need no write, which fails while the disk does not respond.
-    await Promise.race([cursors.prepare(), sleep(SECRET_PATIENCE, undefined, { ref: false })])
-    const { createApp } = await loadingApp
-    const app = createApp({ plants, findToken, requestsInFlight }, settings, logger)
-    if (admin) {
-      // The metrics are loaded only if there is an admin port to read them from.
-      const { createMetrics } = await import('./telemetry/metrics.ts')
-      metrics = createMetrics({
-        engine: opened.engine,
-        isReady: async () => (await whyNotReady()) === undefined,
-        logBytes: opened.logBytes,
-        openConnections: () => open?.connections.count() ?? 0,
-        requestsInFlight: requestsInFlight.count,
-      })
-    }
-    open = await openPublicPort(app, settings, logger)
-    notReady = undefined
-    const isEmpty = async () => (await opened.plants.isEmpty()) && (await opened.tokens.isEmpty())
-    return { url: open.url, adminUrl: admin?.url, tokens, isEmpty, close }
-  } catch (error) {
-    await closeAll(0)
-    throw error
+  whyNotReady = async () => (await readiness.fetch('database'))?.problem
+  const running = opened.move()
+  return {
+    url: port.url,
+    adminUrl: admin?.url,
+    tokens,
+    isEmpty: async () => (await database.plants.isEmpty()) && (await database.tokens.isEmpty()),
+    async close() {
+      whyNotReady = async () => 'The server is shutting down.'
+      port.connections.drain()
+      const delay = Math.min(settings.shutdownDelay, settings.shutdownTimeout)
+      await sleep(delay)
+      timeout = settings.shutdownTimeout - delay
+      await running.disposeAsync()
+    },
   }
 }
 

@@ -216,7 +216,7 @@ function createOpenPort(
 }
 
 /**
- * Starts the admin port of probes and metrics:
+ * Starts the admin port of probes and metrics, if the settings name one:
  *
  * - `/livez` 200 while the process responds at all; ignores the database, whose failure a restart does not fix.
  * - `/readyz` 200 while requests would succeed, writes too, otherwise 503 with the reason.
@@ -227,10 +227,11 @@ function createOpenPort(
  * @throws OperatorError if the port cannot be listened on
  */
 export async function startAdminPort(
-  address: Address,
+  { adminHost: host, adminPort: port }: Settings,
   whyNotReady: () => Promise<string | undefined>,
   metrics: () => Metrics | undefined,
-): Promise<OpenPort> {
+): Promise<OpenPort | undefined> {
+  if (port === undefined) return undefined
   const pages: Record<string, (response: ServerResponse) => unknown> = {
     '/livez': (response) => sendText(response, 200, 'live'),
     '/readyz': async (response) => {
@@ -255,8 +256,8 @@ export async function startAdminPort(
   })
   respondToHalfClosed(server)
   const connections = trackConnections(server, MAX_ADMIN_CONNECTIONS)
-  await listen(server, address, 'ADMIN_')
-  return createOpenPort([server], connections, address.host)
+  await listen(server, { host, port }, 'ADMIN_')
+  return createOpenPort([server], connections, host)
 }
 
 function sendText(response: ServerResponse, status: number, text: string): void {
