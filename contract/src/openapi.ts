@@ -229,8 +229,9 @@ function statusOf(error: ErrorName): number {
 function describeOperation(route: Route, errors: readonly ErrorName[], components: Components): Operation {
   const { name } = route
   const { scope, tag, paged = false, idempotent = true } = route.metadata
-  const [inPath, ofPath] = describeParameters('path', route, components)
-  const [inQuery, ofQuery] = describeParameters('query', route, components)
+  const inPath = describeParameters('path', route, components)
+  const inQuery = describeParameters('query', route, components)
+  const [ofPath, ofQuery] = [route.pathParams, route.query].map((each) => (each as z.ZodType | undefined)?.description)
   const body = bodyOf(route)
   const schema = body && describeBody(body, 'request', ['object'], `${name}: body`, components)
   // What the server responds before the operation, whatever that declares: an invalid parameter of a path names nothing.
@@ -264,23 +265,22 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
   }
 }
 
-/** Describes the parameters of a path or a query, and all of them together, if that says more. */
-function describeParameters(kind: 'path' | 'query', route: Route, components: Components): [Parameter[], string?] {
+/** Describes the parameters of a path or a query. */
+function describeParameters(kind: 'path' | 'query', route: Route, components: Components): Parameter[] {
   const place = `${route.name}: ${kind === 'path' ? 'pathParams' : 'query'}`
   const schema = kind === 'path' ? route.pathParams : route.query
   const inPath = kind === 'path' ? (route.path.match(/(?<=:)\w+/g) ?? []) : []
-  if (schema === undefined && inPath.length === 0) return [[]]
+  if (schema === undefined && inPath.length === 0) return []
   if (!(schema instanceof z.ZodObject)) return reject(place, 'must be a z.object() with a field per parameter')
-  const { properties = {}, required = [], description } = describe(schema, 'parameter', place, components)
+  const { properties = {}, required = [] } = describe(schema, 'parameter', place, components)
   const names = [Object.keys(properties), required].map((each) => each.toSorted().join())
   if (kind === 'path' && names.some((each) => each !== inPath.toSorted().join())) {
     reject(place, `must have the parameters of ${route.path}, all required, and no others`)
   }
-  const parameters = Object.entries(properties).map(([name, schema]): Parameter => {
+  return Object.entries(properties).map(([name, schema]) => {
     const { description, deprecated } = schema
     return { in: kind, name, required: required.includes(name) || undefined, description, deprecated, schema }
   })
-  return description === undefined ? [parameters] : [parameters, description]
 }
 
 /** Describes a JSON body, which must be of one of these types: an object or a list may grow. */

@@ -90,6 +90,3 @@ export type Plant = z.output<typeof PlantSchema>
 
 /** A plant to create, before validation: `id` is a safe integer or a bigint. */
 export type NewPlant = z.input<typeof NewPlantSchema>
-
-/** A plant to create after validation: `id` is always a bigint. */
-export type ValidNewPlant = z.output<typeof NewPlantSchema>
