@@ -4,9 +4,12 @@ import { reject } from '@plant-store/contract/openapi'
 import { componentsOf, type Field, fieldsOf, int64sOf, isInt64, type OperationModel, type Schema } from './model.ts'
 import { comment, literal, propertyName } from './typescript.ts'
 
-const index = readFileSync(new URL('../src/index.ts', import.meta.url), 'utf8')
+const [index = '', client = ''] = ['index', 'client'].map((name) =>
+  readFileSync(new URL(`../src/${name}.ts`, import.meta.url), 'utf8'),
+)
+const exported = [...(index.match(/\b[A-Z]\w+/g) ?? []), ...(client.match(/(?<=^export \w+ )\w+/gm) ?? [])]
 /** Names that `src/index.ts` exports or the generated code uses. */
-const TAKEN_NAMES: readonly string[] = ['Operations', 'PagedOperationName', ...(index.match(/\b[A-Z]\w+/g) ?? [])]
+const TAKEN_NAMES: readonly string[] = ['Operations', 'PagedOperationName', ...exported]
 
 /** What the SDK does, unlike the service. */
 const ONLY_KNOWN = 'Another field is an error of the SDK.'

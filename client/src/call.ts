@@ -55,10 +55,8 @@ export function prepareCall(
     const { target, body } = writeRequest(route, input ?? {}, page)
     const headers = withoutNull({ ...defaultHeaders(body), ...settings.headers })
     const { token } = settings
-    return {
-      ...{ ...route, operation, settings, url: client.baseUrl + target, body, headers },
-      ...{ attempts: 0, retries: 0, token, renewable: typeof token === 'function' },
-    }
+    const state = { attempts: 0, retries: 0, token, renewable: typeof token === 'function' }
+    return { ...route, operation, settings, url: client.baseUrl + target, body, headers, ...state }
   } catch (error) {
     throw toError(error, { ...route, url: client.baseUrl + route.path, attempts: 0 })
   }

@@ -1,9 +1,10 @@
+// Everything that this file exports is public: `index.ts` exports all of it.
 import { type Call, type CallResponse, prepareCall, sendCall } from './call.ts'
 import { MalformedResponseError, type PlantStoreError, type ResponseHead } from './errors.ts'
 import type { Operations, PagedOperationName } from './generated/operations.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type CallOptions, type ClientOptions, mergeOptions, readClientOptions, type Settings } from './options.ts'
-import type { Fields } from './wire/request.ts'
+import type { Fields, Route } from './wire/request.ts'
 import { orUndefined } from './wire/values.ts'
 
 /**
@@ -133,8 +134,7 @@ function createClient(settings: Settings): PlantStoreClient {
   const safe: Functions = {}
   const raw: Functions = {}
   const iterate: Functions = {}
-  for (const operation of Object.keys(routes) as OperationName[]) {
-    const { paged } = routes[operation]
+  for (const [operation, { paged }] of Object.entries(routes) as [OperationName, Route][]) {
     const prepare = (parameters: unknown[], page?: Fields) => prepareCall(operation, parameters, settings, page)
     const send = async (...parameters: unknown[]) => sendCall(prepare(parameters))
     const sendRaw = async (...parameters: unknown[]) => {

@@ -1,16 +1,4 @@
-export {
-  createPlantStoreClient,
-  type Failure,
-  type IterateOperations,
-  type Page,
-  type PageResult,
-  type PlantStoreClient,
-  type RawOperations,
-  type RawResponse,
-  type Result,
-  type SafeOperations,
-  type Success,
-} from './client.ts'
+export * from './client.ts'
 export {
   AbortError,
   ApiError,

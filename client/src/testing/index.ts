@@ -142,7 +142,7 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     signal?.throwIfAborted()
     if (fault instanceof Error) throw fault
     const response = respond(request, token, fault)
-    await wait(fault.delay ?? 0, signal)
+    if (fault.delay) await wait(fault.delay, signal)
     const headers = new Headers({ ...response.headers, ...fault.headers })
     // The part that the client uses, for jsdom, which has no `Response`.
     if (typeof Response === 'undefined') return { ...response, headers, text: async () => response.body }
@@ -252,9 +252,8 @@ function jsonResponse(status: number, data: unknown, headers: Readonly<Record<st
 }
 
 /** Waits before a response. Rejects, like `fetch`, if the request is aborted. */
-async function wait(delay: number, signal: Signal | null | undefined): Promise<void> {
-  if (delay === 0) return
-  await new Promise<void>((resolve, rejectWith) => {
+function wait(delay: number, signal: Signal | null | undefined): Promise<void> {
+  return new Promise((resolve, rejectWith) => {
     const timer = setTimeout(resolve, delay)
     signal?.addEventListener('abort', () => {
       clearTimeout(timer)

@@ -90,10 +90,9 @@ const VERSION = '1.0.0'
 export function defaultHeaders(body: string | undefined): HeaderFields {
   // Of all runtimes, only Node.js 20 has no navigator.
   const runtime = (globalThis as { navigator?: { userAgent: string } }).navigator?.userAgent ?? 'Node.js'
-  const type = 'application/json'
   return {
-    accept: type,
-    'content-type': body === undefined ? null : type,
+    accept: 'application/json',
+    'content-type': body === undefined ? null : 'application/json',
     'user-agent': /^Mozilla/.test(runtime) ? null : `plant-store-client/${VERSION} (${runtime})`,
   }
 }

@@ -259,6 +259,7 @@ describe('rejected', () => {
     ['id: the path and the body have a field of this name', { ...post, ...inId, body: NewBed }],
     ['another schema has the id Row', { ...post, body: one, responses: { 200: another } }],
     ['PlantStoreError: this name is taken', response(200, Empty.meta({ id: 'PlantStoreError' }))],
+    ['Page: this name is taken', response(200, Empty.meta({ id: 'Page' }))],
     ['a component has a name such as NewPlant', response(200, Empty.meta({ id: 'flower-bed' }))],
   ])('in an operation: %s', (reason, change) => {
     expect(() => generate({ getBed: { ...getBed, ...change } })).toThrow(reason)
