@@ -8,80 +8,66 @@ import { expect, test } from 'vitest'
 import { hasMajorChangeset } from '../../test/helpers/major-changeset.ts'
 import { createOpenApiDocument, type JsonSchema, type OpenApiDocument } from '../src/openapi.ts'
 
-/** The places of requests, with whether they are required and other limits of their values. */
-type Limits = Map<string, Record<string, unknown>>
+/** What clients of a document rely on, in a sentence each, and the keywords that limit what they send, by place. */
+function readDocument({ paths, components: { schemas } }: OpenApiDocument) {
+  const promises = new Set<string>()
+  const limits = new Map<string, Readonly<Record<string, unknown>>>()
 
-/** Reads what clients of a document rely on, in a sentence each, and the limits of what they send. */
-function readDocument({ paths, components: { schemas } }: OpenApiDocument): { promises: string[]; limits: Limits } {
-  const promises: string[] = []
-  const limits: Limits = new Map()
-  const sent = (place: string, schema: JsonSchema, required: boolean) => {
-    const keywords = Object.entries(schema).filter(([keyword]) =>
-      /^(m|exclusiveM|pattern|additionalProperties)/.test(keyword),
-    )
-    limits.set(place, { ...Object.fromEntries(keywords), ...(required && { required }) })
-  }
-  const received = (place: string, _: JsonSchema, required: boolean) => {
-    if (required) promises.push(`${place} is always present`)
-  }
-
-  function readValue(place: string, { $ref, ...own }: JsonSchema, required: boolean, read: typeof sent): void {
+  function readValue(place: string, { $ref, ...own }: JsonSchema, required: boolean, isSent: boolean): void {
     const schema = schemas[$ref?.split('/').at(-1) ?? ''] ?? own
-    const { type, format = 'any', properties = {}, required: names = [], items } = schema
-    promises.push(`${place} is ${type} in the format ${format}`)
-    read(place, schema, required)
+    const { type, format = 'any', properties = {}, required: names = [], items, ...keywords } = schema
+    promises.add(`${place} is ${type} in the format ${format}`)
+    if (isSent) limits.set(place, { ...keywords, ...(required && { required }) })
+    else if (required) promises.add(`${place} is always present`)
     for (const [name, field] of Object.entries(properties)) {
-      readValue(`${place}.${name}`, field, names.includes(name), read)
+      readValue(`${place}.${name}`, field, names.includes(name), isSent)
     }
-    if (items) readValue(`${place}.[]`, items, true, read)
+    if (items) readValue(`${place}.[]`, items, true, isSent)
   }
 
-  for (const [path, methods] of Object.entries(paths)) {
-    for (const [method, { operationId, security, parameters = [], requestBody, responses, ...own }] of Object.entries(
-      methods,
-    )) {
-      promises.push(`${operationId} is ${method} ${path}`, `${operationId} needs ${security[0]?.bearer}`)
-      if (own['x-idempotent']) promises.push(`${operationId} is idempotent`)
-      if (own['x-paged']) promises.push(`${operationId} is paged`)
-      for (const { in: part, name, schema, required = false } of parameters) {
-        readValue(`${operationId} ${part}.${name}`, schema, required, sent)
-      }
-      if (requestBody) readValue(`${operationId} body`, requestBody.content['application/json'].schema, true, sent)
-      for (const [status, { content }] of Object.entries(responses)) {
-        promises.push(`${operationId} responds ${status}`)
-        if (content) readValue(`${operationId} ${status}`, content['application/json'].schema, true, received)
-      }
+  for (const [path, method, { operationId, security, parameters, requestBody, responses, ...own }] of list(paths)) {
+    promises.add(`${operationId} is ${method} ${path}`).add(`${operationId} needs ${security[0].bearer}`)
+    if (own['x-idempotent']) promises.add(`${operationId} is idempotent`)
+    if (own['x-paged']) promises.add(`${operationId} is paged`)
+    for (const { in: part, name, schema, required = false } of parameters ?? []) {
+      readValue(`${operationId} ${part}.${name}`, schema, required, true)
+    }
+    if (requestBody) readValue(`${operationId} body`, requestBody.content['application/json'].schema, true, true)
+    for (const [status, { content }] of Object.entries(responses)) {
+      promises.add(`${operationId} responds ${status}`)
+      if (content) readValue(`${operationId} ${status}`, content['application/json'].schema, true, false)
     }
   }
   const codes = schemas['Error']?.properties?.['error']?.['x-codes'] ?? {}
-  promises.push(...Object.entries(codes).map(([name, code]) => `error ${code} means ${name}`))
+  for (const [name, code] of Object.entries(codes)) promises.add(`error ${code} means ${name}`)
   return { promises, limits }
 }
 
-/** Whether all that a limit of the release allows is allowed now. */
+/** Lists the operations of a document. */
+const list = (paths: OpenApiDocument['paths']) =>
+  Object.entries(paths).flatMap(([path, methods]) => Object.entries(methods).map((each) => [path, ...each] as const))
+
+/** Whether all that a limit of the release allows is allowed now. Other keywords are no limits. */
 function isWithin(keyword: string, released: unknown, limit: unknown): boolean {
   if (/^(exclusiveM|m)in/.test(keyword)) return Number(released) >= Number(limit)
   if (/^(exclusiveM|m)ax/.test(keyword)) return Number(released) <= Number(limit)
-  return released === limit
+  return released === limit || !/^(m|pattern|required|additionalProperties)/.test(keyword)
 }
 
 /** Finds what a client of a released document can no longer rely on. */
 function findBreaks(released: OpenApiDocument, current: OpenApiDocument): string[] {
-  const before = readDocument(released)
-  const after = readDocument(current)
-  const gone = before.promises.filter((promise) => !after.promises.includes(promise))
-  const operations = Object.values(released.paths).flatMap((methods) => Object.values(methods))
+  const [before, after] = [readDocument(released), readDocument(current)]
+  const gone = [...before.promises].filter((promise) => !after.promises.has(promise))
   // No client of the release calls an operation that is new.
-  const isReleased = (place: string) => operations.some(({ operationId }) => place.startsWith(`${operationId} `))
-  const narrower = [...after.limits]
-    .filter(([place]) => isReleased(place))
-    .flatMap(([place, limits]) => {
-      // A field that is added has to be optional.
-      const old = before.limits.get(place) ?? { ...limits, required: undefined }
-      const changed = Object.entries(limits).filter(([keyword, limit]) => !isWithin(keyword, old[keyword], limit))
-      return changed.map(([keyword, limit]) => `${place} has ${keyword} ${limit}`)
-    })
-  return [...gone.map((promise) => `no longer: ${promise}`), ...narrower.map((limit) => `now: ${limit}`)]
+  const names = list(released.paths).map(([, , { operationId }]) => operationId)
+  const sent = [...after.limits].filter(([place]) => names.includes(place.split(' ')[0] ?? ''))
+  const narrower = sent.flatMap(([place, limits]) => {
+    // A field that is added has to be optional.
+    const old = before.limits.get(place) ?? { ...limits, required: undefined }
+    const changed = Object.entries(limits).filter(([keyword, limit]) => !isWithin(keyword, old[keyword], limit))
+    return changed.map(([keyword, limit]) => `now: ${place} has ${keyword} ${limit}`)
+  })
+  return [...gone.map((promise) => `no longer: ${promise}`), ...narrower]
 }
 
 const read = (file: string) => JSON.parse(readFileSync(new URL(`../${file}`, import.meta.url), 'utf8'))
@@ -138,6 +124,7 @@ test.each<[addition: string, now: Record<string, unknown>]>([
   ['an optional field', { 'NewPlant.properties.size': { ...text, pattern: '^F' } }],
   ['a status and a code of an error', { 'get.responses.409': {}, 'Error.properties.error.x-codes.other': 40900 }],
   ['a wider range', { 'get.parameters.0.schema.maximum': 9999, 'NewPlant.properties.name.pattern': undefined }],
+  ['a field that may be left out', { 'NewPlant.required': ['id'] }],
   ['another text', { 'post.description': '', 'NewPlant.description': '', 'NewPlant.properties.id.examples': [2] }],
 ])('accepted: %s', (_, now) => {
   expect(findBreaks(current, changed(now))).toEqual([])
