@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { connect, newDatabase } from '../../test/helpers/database/databases.ts'
 import { collect, freePort, until } from '../../test/helpers/programs.ts'
-import { explainSkipped, findRuntime, noteAbsence } from '../../test/helpers/runtimes.ts'
+import { findRuntime } from '../../test/helpers/runtimes.ts'
 import { commandLine, runCommand, spawnCommand, startWithToken } from '../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
 import { startWriting } from '../../test/helpers/server/start-writing.ts'
@@ -170,10 +170,7 @@ test('while a migration runs, /livez responds 200, /readyz 503 with the reason, 
   await server.close()
 })
 
-afterAll(explainSkipped)
-
 const old = findRuntime('node-18/bin/node')
-noteAbsence('Node.js 18', old)
 test.skipIf(!old)('on Node.js 18 every command says in a sentence which versions it needs', () => {
   const [, ...parameters] = commandLine(['serve'])
   const { status, stdout, stderr } = spawnSync(String(old), parameters, { encoding: 'utf8' })

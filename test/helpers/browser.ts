@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { requireInCi } from './long-tests.ts'
 
 /** The path of Chromium or Chrome; undefined if neither is installed. */
-export const browserPath = ['/usr/bin/chromium', '/usr/bin/google-chrome'].find(existsSync)
+const browserPath = ['/usr/bin/chromium', '/usr/bin/google-chrome'].find(existsSync)
 
 /** How tests start the browser: as root too, and without requests of its own. */
 export const browserOptions = {

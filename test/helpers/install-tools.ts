@@ -9,9 +9,6 @@ import { exclusively } from './programs.ts'
 /** Tools stay for the next run, where no other user can put any. */
 const CACHE = path.join(homedir(), '.cache/plant-store')
 
-/** How long a hook that may install tools can take, in milliseconds. */
-export const INSTALL_TIMEOUT = 300_000
-
 /**
  * Installs the tools of a folder with a lockfile, outside the workspace, once for each version of the lockfile.
  *

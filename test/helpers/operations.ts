@@ -66,10 +66,10 @@ function writeRequest(
   return { method, target, body: left.size === 0 ? undefined : stringify(Object.fromEntries(left)) }
 }
 
-/** Writes JSON in which a bigint is an exact number. */
-export function stringify(value: unknown): string | undefined {
+/** Writes JSON in which a bigint is an exact number, with the white space that `JSON.stringify` takes. */
+export function stringify(value: unknown, space = ''): string | undefined {
   const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown }
-  return JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? rawJSON(String(each)) : each))
+  return JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? rawJSON(String(each)) : each), space)
 }
 
 /** Reads JSON exactly: an integer becomes a bigint. Empty text is undefined. */

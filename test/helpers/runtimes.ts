@@ -13,25 +13,16 @@ const programs: Record<string, string> = {
   deno: `@deno/linux-${arch}-glibc/deno`,
 }
 
-/** Returns the path of `bun`, of `deno`, or of a file of an installed package, such as `node-22/bin/node`; undefined if absent. */
+/**
+ * Returns the path of `bun`, of `deno`, or of a file of an installed package, such as `node-22/bin/node`; undefined, with a line
+ * that says so, if it is absent.
+ *
+ * @throws Error in CI, if it is absent
+ */
 export function findRuntime(file: string): string | undefined {
   const found = path.join(folder, programs[file] ?? file.replace(/^node-\d+/, `$&-${arch}`))
-  return existsSync(found) ? found : undefined
-}
-
-const absent: string[] = []
-
-/** Notes what is absent, for {@link explainSkipped}. */
-export function noteAbsence(name: string, found: unknown): void {
-  requireInCi(name, found)
-  if (!found) absent.push(name)
-}
-
-/** Prints what was skipped and how to run it. */
-export function explainSkipped(): void {
-  if (absent.length === 0) return
-  console.log(
-    `Skipped because not installed: ${absent.join(', ')}. Install all but the browser with ` +
-      '`node client/scripts/install-runtimes.mjs`.',
-  )
+  if (existsSync(found)) return found
+  requireInCi(file, false)
+  console.log(`Tests with ${file} are skipped (node client/scripts/install-runtimes.mjs installs it)`)
+  return undefined
 }

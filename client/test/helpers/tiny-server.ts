@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { afterFile } from '../../../test/helpers/temporary.ts'
 import { type ClientOptions, createPlantStoreClient } from '../../src/index.ts'
 
 /** A server whose responses a test decides. */
@@ -12,7 +13,7 @@ type ReceivedRequest = Awaited<ReturnType<typeof readRequest>>
 /** Responds to a request. `number` counts from 1. */
 export type Handler = (response: ServerResponse, request: ReceivedRequest, number: number) => unknown
 
-/** Starts an HTTP server on a free local port. */
+/** Starts an HTTP server on a free local port, which is closed after the file's tests, if not before. */
 export async function startTinyServer(handler: Handler) {
   const requests: ReceivedRequest[] = []
   // A busy machine must not decide a test: no connection is closed while a test computes.
@@ -23,15 +24,17 @@ export async function startTinyServer(handler: Handler) {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const close = async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+  afterFile(close)
   return {
     url,
     requests,
     /** Creates a client of this server. */
     createClient: (options?: ClientOptions) => createPlantStoreClient({ baseUrl: url, token: 'pst_test', ...options }),
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    [Symbol.asyncDispose]: close,
   }
 }
 

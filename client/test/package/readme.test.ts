@@ -2,31 +2,29 @@
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { run } from '../../../test/helpers/packed-package.ts'
 import { codeBlocks } from '../../../test/helpers/production/guide.ts'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { expectToCompile } from '../helpers/generated-sdk.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))
 const readme = await readFile(path.join(client, 'README.md'), 'utf8')
-const snippets = codeBlocks(readme, 'ts').map((code, index) => ({ code, file: `snippet-${index + 1}.ts` }))
+const recipes = await readFile(path.join(client, 'docs/recipes.md'), 'utf8')
+// recipes.test.ts has those that need other tools.
+const recipe = codeBlocks(recipes, 'ts').filter((code) => code.includes('// -> '))
+const snippets = [...codeBlocks(readme, 'ts'), ...recipe].map((code, index) => ({ code, file: `snippet-${index}.ts` }))
 
-describe('the README of the client', () => {
-  let folder: string
-  let server: TestServer
-  beforeAll(async () => {
-    folder = temporaryFolder()
-    await mkdir(path.join(folder, 'node_modules/@plant-store'), { recursive: true })
-    await symlink(client, path.join(folder, 'node_modules/@plant-store/client'), 'junction')
-    await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }')
-    server = await startTestServer()
-    for (const { code, file } of snippets) {
-      await writeFile(path.join(folder, file), code.replaceAll('https://plants.example.com', server.url))
-    }
-  })
-  afterAll(() => server.close())
+describe('the README of the client', async () => {
+  const folder = temporaryFolder()
+  await mkdir(path.join(folder, 'node_modules/@plant-store'), { recursive: true })
+  await symlink(client, path.join(folder, 'node_modules/@plant-store/client'), 'junction')
+  await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }')
+  const server = await startTestServer()
+  for (const { code, file } of snippets) {
+    await writeFile(path.join(folder, file), code.replaceAll('https://plants.example.com', server.url))
+  }
 
   test('has snippets that compile', () => expectToCompile(folder))
 

@@ -4,9 +4,9 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { chromium } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
-import { INSTALL_TIMEOUT, installTools } from '../../../test/helpers/install-tools.ts'
+import { installTools } from '../../../test/helpers/install-tools.ts'
 import { installPackage, run } from '../../../test/helpers/packed-package.ts'
 import { freePort, responds, startProgram } from '../../../test/helpers/programs.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -51,44 +51,36 @@ const compilerOptions = {
   ...{ module: 'esnext', moduleResolution: 'bundler', strict: true, skipLibCheck: true, noEmit: true },
 }
 
-let service: TestServer
-let folder: string
-let recipes: string
-let programOf: (script: string) => string
-beforeAll(async () => {
-  service = await startTestServer()
-  const parent = await installTools(path.join(client, 'test/recipes'))
-  programOf = (script) => path.join(parent, 'node_modules', script)
-  folder = (await installPackage(client, { parent })).folder
-  recipes = await readFile(path.join(client, 'docs/recipes.md'), 'utf8')
-  const written = [...recipes.matchAll(/^```\w+\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)].map((match) => match.slice(1))
-  const [, msw = ''] = written.find(([name]) => name === 'msw.test.ts') ?? []
-  const files = [
-    // Without a type, as `npm init` writes it.
-    ['package.json', '{ "private": true }'],
-    ['tsconfig.json', JSON.stringify({ compilerOptions })],
-    ['app/layout.tsx', layout],
-    // What installs on Node.js 20.
-    ['msw-2.test.ts', msw.replaceAll(/(?<=from 'msw)/g, '-2')],
-    ['traced.mjs', traced],
-    ...written,
-  ]
-  for (const [name = '', text = ''] of files) {
-    // Next.js checks the types of its own files, and takes any `proxy.ts` for one of them.
-    const file = path.join(folder, /^(app|lib)\//.test(name) ? 'next' : 'others', name)
-    await mkdir(path.dirname(file), { recursive: true })
-    await writeFile(file, text)
-  }
-}, INSTALL_TIMEOUT)
-afterAll(() => service.close())
+const service = await startTestServer()
+const parent = await installTools(path.join(client, 'test/recipes'))
+const { folder } = await installPackage(client, { parent })
+const recipes = await readFile(path.join(client, 'docs/recipes.md'), 'utf8')
+const written = [...recipes.matchAll(/^```\w+\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)].map((match) => match.slice(1))
+const [, msw = ''] = written.find(([name]) => name === 'msw.test.ts') ?? []
+const files = [
+  // Without a type, as `npm init` writes it.
+  ['package.json', '{ "private": true }'],
+  ['tsconfig.json', JSON.stringify({ compilerOptions })],
+  ['app/layout.tsx', layout],
+  // What installs on Node.js 20.
+  ['msw-2.test.ts', msw.replaceAll(/(?<=from 'msw)/g, '-2')],
+  ['traced.mjs', traced],
+  ...written,
+]
+for (const [name = '', text = ''] of files) {
+  // Next.js checks the types of its own files, and takes any `proxy.ts` for one of them.
+  const file = path.join(folder, /^(app|lib)\//.test(name) ? 'next' : 'others', name)
+  await mkdir(path.dirname(file), { recursive: true })
+  await writeFile(file, text)
+}
+const app = path.join(folder, 'others')
+const programOf = (script: string) => path.join(parent, 'node_modules', script)
 
 /** Runs a script of the tools and returns what it printed. Throws with the output if it fails. */
-const runTool = (script: string, parameters: string[], app = 'others', settings: NodeJS.ProcessEnv = {}) =>
-  run(process.execPath, [programOf(script), ...parameters], path.join(folder, app), { NO_COLOR: '1', ...settings })
+const runTool = (script: string, parameters: string[] = [], cwd = app, settings: NodeJS.ProcessEnv = {}) =>
+  run(process.execPath, [programOf(script), ...parameters], cwd, { NO_COLOR: '1', ...settings })
 
-test('all compile', async () => {
-  await runTool('typescript/bin/tsc', [])
-})
+test('all compile', () => runTool('typescript/bin/tsc'))
 
 test('the package runs in Jest, in jsdom, which has no fetch', async () => {
   const report = JSON.parse(await runTool('jest/bin/jest.js', ['page.test.js', '--json', '--testTimeout=60000']))
@@ -100,7 +92,7 @@ test('a test with Mock Service Worker, 2 and 3, passes in Vitest', async () => {
 })
 
 test('OpenTelemetry has a span for each attempt, in the trace of the caller, which is sent', async () => {
-  const { parent, spans, sent } = JSON.parse(await run(process.execPath, ['traced.mjs'], path.join(folder, 'others')))
+  const { parent, spans, sent } = JSON.parse(await run(process.execPath, ['traced.mjs'], app))
   const [name, error] = ['getPlants', { status: 2 }]
   expect(spans).toEqual([
     { name, parent: parent.spanId, ...error, code: 503, resends: 0, type: 'api' },
@@ -116,7 +108,7 @@ test('OpenTelemetry has a span for each attempt, in the trace of the caller, whi
 test.skipIf(!hasBrowser('the recipe for pages of another origin'))(
   'a page of another origin calls a service that allows it',
   async () => {
-    const { text } = await bundle("export * from '@plant-store/client'", path.join(folder, 'others'))
+    const { text } = await bundle("export * from '@plant-store/client'", app)
     await using page = await startTinyServer((response, { url }) => {
       const type = url === '/' ? 'text/html' : 'text/javascript'
       return response.writeHead(200, { 'content-type': type }).end(url === '/' ? '<!doctype html>' : text)
@@ -135,11 +127,8 @@ test.skipIf(!hasBrowser('the recipe for pages of another origin'))(
     }
     for (const id of [1, 2]) await allowing.post(`{"id":${id},"name":""}`)
     // Headers such as `Link` can be read, too.
-    expect(await call(allowing)).toMatchObject({
-      ok: true,
-      nextCursor: expect.any(String),
-      requestId: expect.any(String),
-    })
+    const anyText = expect.any(String)
+    expect(await call(allowing)).toMatchObject({ ok: true, nextCursor: anyText, requestId: anyText })
     const { error } = await call(service)
     const [, shown = '', why = ''] = /ends with `([^`]+)`[^`]*`([^`]+)`/.exec(recipes) ?? []
     expect(error).toMatchObject({ kind: 'connection', message: expect.stringMatching(new RegExp(`: ${shown}$`)) })
@@ -147,16 +136,8 @@ test.skipIf(!hasBrowser('the recipe for pages of another origin'))(
   },
 )
 
-test('an id survives JSON', async () => {
-  const { token } = await service.createToken({ account: 'ids' })
-  const settings = { PLANT_STORE_URL: service.url, PLANT_STORE_TOKEN: token }
-  const printed = '{"id":"9007199254740993","name":"Ficus"}\nout-of-range not-an-integer -1n\n'
-  expect(await run(process.execPath, ['ids.ts'], path.join(folder, 'others'), settings)).toBe(printed)
-})
-
 test('a Cloudflare Worker adds a plant with an exact id and lists it', async () => {
   const { token } = await service.createToken({ account: 'worker' })
-  const app = path.join(folder, 'others')
   const files = { entryPoints: [path.join(app, 'src/worker.ts')], outfile: path.join(app, 'worker.js') }
   await build({ ...files, bundle: true, format: 'esm', conditions: ['workerd', 'worker', 'browser'] })
   const port = await freePort()
@@ -178,12 +159,12 @@ test('Next.js serves a list of now and one of the build, and a route handler for
   const next = 'next/dist/bin/next'
   const { url: PLANT_STORE_URL, token: PLANT_STORE_TOKEN } = service
   const settings = { PLANT_STORE_URL, PLANT_STORE_TOKEN, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' } as const
-  await runTool(next, ['build'], 'next', settings)
+  const cwd = path.join(folder, 'next')
+  await runTool(next, ['build'], cwd, settings)
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const command = [process.execPath, programOf(next), 'start', '-H', '127.0.0.1', '-p', String(port)]
-  const options = { cwd: path.join(folder, 'next'), env: { ...process.env, ...settings } }
-  await using _ = await startProgram(command, responds(url), options)
+  await using _ = await startProgram(command, responds(url), { cwd, env: { ...process.env, ...settings } })
 
   await sdk.createPlant({ id: 2, name: 'Aloe vera' })
   const page = await (await fetch(url)).text()
