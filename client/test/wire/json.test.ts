@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { codePoint } from '../../../test/helpers/code-points.ts'
+import { stringify } from '../../../test/helpers/operations.ts'
 import { type Int64s, readJson } from '../../src/wire/json.ts'
 
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
@@ -13,7 +14,9 @@ const text = fc.oneof(
   fc.tuple(fc.constantFrom('"', '\\"', ':', ',', '[', 'e', '\\'), int64).map(([start, id]) => `${start}${id}${start}`),
   fc.string({ unit: codePoint }),
 )
-const other = fc.oneof(text, fc.double(), fc.integer(), fc.boolean(), fc.constant(null))
+// JSON has no -0, NaN and Infinity.
+const number = fc.double().map((value) => JSON.parse(JSON.stringify(value)))
+const other = fc.oneof(text, number, fc.integer(), fc.boolean())
 
 /** A value, and the places of its int64s. */
 type Sample = readonly [value: unknown, int64s: Int64s | undefined]
@@ -36,21 +39,11 @@ const { sample } = fc.letrec<{ sample: Sample; list: Sample; object: Sample }>((
   }),
 }))
 
-/** Writes JSON without the code under test, with this after each bigint. */
-function write(value: unknown, afterBigint = '', space = ''): string {
-  if (typeof value === 'bigint') return value + afterBigint
-  if (value === null || typeof value !== 'object') return JSON.stringify(value)
-  const writeAll = (parts: unknown[]) => parts.map((part) => space + write(part, afterBigint, space))
-  if (Array.isArray(value)) return `[${writeAll(value)}]`
-  const parts = writeAll(Object.values(value))
-  return `{${Object.keys(value).map((key, index) => `${JSON.stringify(key)}${space}:${parts[index]}`)}}`
-}
-
 test('an int64 at any place is read as it was written, and everything else as JSON.parse reads it', () => {
   const property = fc.property(sample, fc.constantFrom('', ' ', '\n\t'), ([value, int64s = {}], space) => {
-    const json = write(value, '', space)
-    expect(write(readJson(json, int64s), 'n')).toBe(write(value, 'n'))
-    expect(write(readJson(json, {}), 'n')).toBe(write(JSON.parse(json), 'n'))
+    const json = String(stringify(value, space))
+    expect(readJson(json, int64s)).toEqual(value)
+    expect(readJson(json, {})).toEqual(JSON.parse(json))
   })
   fc.assert(property, { numRuns: 500 })
 })
