@@ -2,35 +2,36 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { contract, errorCatalogue } from '@plant-store/contract'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type AnyRequest, anyRequest } from '../../../test/helpers/any-request.ts'
 import { codePoint } from '../../../test/helpers/code-points.ts'
 import { FICUS, type OperationCases, operations, parse, stringify } from '../../../test/helpers/operations.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import type * as sdk from '../../src/index.ts'
-import { ApiError, createPlantStoreClient } from '../../src/index.ts'
+import { createPlantStoreClient } from '../../src/index.ts'
 import { createFakePlantStore, type FakeToken } from '../../src/testing/index.ts'
-import { failureOf } from '../helpers/failure-of.ts'
 
-/** A plant store, the real one or the fake. */
-type ServiceUnderTest = Awaited<ReturnType<typeof startRealService>>
+/** A plant store, the real one or the fake. A token is that of a new account, unless it says otherwise. */
+interface ServiceUnderTest {
+  readonly url: string
+  readonly fetch: typeof fetch
+  createToken(token?: Partial<FakeToken>): Promise<string>
+}
 
-async function startRealService() {
-  const { url, createToken, close } = await startTestServer()
-  return {
-    ...{ url, fetch, close },
-    createToken: async (token: Partial<FakeToken> = {}) =>
-      (await createToken({ account: randomUUID(), ...token } as object)).token,
-  }
+async function startRealService(): Promise<ServiceUnderTest> {
+  const { url, createToken } = await startTestServer()
+  const create = (token: object = {}) => createToken({ account: randomUUID(), ...token })
+  return { url, fetch, createToken: async (token) => (await create(token)).token }
 }
 
 async function startFake(): Promise<ServiceUnderTest> {
-  const fake = createFakePlantStore()
-  return {
-    ...{ url: fake.baseUrl, fetch: fake.fetch as typeof fetch, close: async () => {} },
-    createToken: async (token) => fake.createToken({ account: randomUUID(), ...token }),
-  }
+  const { baseUrl: url, fetch, createToken } = createFakePlantStore()
+  const create: ServiceUnderTest['createToken'] = async (token) => createToken({ account: randomUUID(), ...token })
+  return { url, fetch: fetch as ServiceUnderTest['fetch'], createToken: create }
 }
+
+/** Returns what arrives of a value as JSON, with a bigint for each integer. */
+const exact = (value: unknown) => parse(stringify(value))
 
 /** Returns a plant whose JSON has this many bytes. */
 const plantOfSize = (bytes: number) => `{"id":7,"name":"${'x'.repeat(bytes - 18)}"}`
@@ -46,12 +47,7 @@ const requests: OperationCases['requests'] = [
 ]
 
 /** Sends a request, and reads the response, whose body is JSON, unless the status is 204. */
-async function send(
-  { url, fetch }: Pick<ServiceUnderTest, 'url' | 'fetch'>,
-  token: string,
-  request: string,
-  body: string,
-) {
+async function send({ url, fetch }: ServiceUnderTest, token: string, request: string, body: string) {
   const [method = '', path = ''] = request.split(' ')
   const authorization = token && `Bearer ${token}`
   const headers = { authorization, ...(body && { 'content-type': 'application/json' }) }
@@ -84,19 +80,13 @@ test('the service responds as the fake to any requests in a row that the contrac
     }),
     { numRuns: 50 },
   )
-  await service.close()
 })
 
 describe.each([
   ['the real service', startRealService],
   ['the fake', startFake],
-])('%s', (_, start) => {
-  let service: ServiceUnderTest
-  beforeAll(async () => {
-    service = await start()
-  })
-  afterAll(() => service.close())
-
+])('%s', async (_, start) => {
+  const service = await start()
   const clientOf = (options: sdk.ClientOptions) =>
     createPlantStoreClient({ baseUrl: service.url, fetch: service.fetch, ...options })
   /** Creates an account with plants of these ids, and a client of it. */
@@ -111,11 +101,8 @@ describe.each([
     await clientOf({ token }).createPlant(FICUS)
     const { nextCursor = '' } = await (await newAccount([1, 2])).raw.getPlants({ limit: 1 })
     const received = await send(service, token, request.replace('<cursor>', nextCursor), body)
-    expect(received.body).toEqual(
-      typeof response === 'number'
-        ? { error: BigInt(response), message: expect.any(String) }
-        : parse(stringify(response)),
-    )
+    const isError = typeof response === 'number'
+    expect(received.body).toEqual(isError ? { error: BigInt(response), message: expect.any(String) } : exact(response))
   })
 
   test('distinguishes ids over all of int64', async () => {
@@ -163,7 +150,7 @@ describe.each([
     test('responds to its input', async () => {
       const client = await newAccount()
       await client.createPlant(FICUS)
-      expect(parse(stringify((await call(client)).data))).toEqual(parse(stringify(response)))
+      expect(exact((await call(client)).data)).toEqual(exact(response))
     })
 
     test(`whose response is lost ${isIdempotent ? 'has the same result' : 'fails, and is not sent again'}`, async () => {
@@ -189,18 +176,15 @@ describe.each([
       await call(own)
       expect(await other.getPlants()).toEqual([{ name: 'plant 1' }])
       const tokenEnded = await service.createToken({ expiresAt: new Date(Date.now() - 1000) })
-      const tokens = { tokenMissing: '', tokenInvalid: 'pst_unknown', tokenEnded } as const
+      const scopeMissing = await service.createToken({ scopes: [scope === 'read' ? 'write' : 'read'] })
+      const tokens = { tokenMissing: '', tokenInvalid: 'pst_unknown', tokenEnded, scopeMissing } as const
       for (const [error, token] of Object.entries(tokens)) {
         const { code, reason } = errorCatalogue[error as keyof typeof tokens]
-        const rejection = { status: 401, body: { error: BigInt(code), message: reason } }
+        const lacks = `The token lacks the scope "${scope}" that this operation needs.`
+        const message = token === scopeMissing ? lacks : reason
+        const rejection = { status: Math.floor(code / 100), body: { error: BigInt(code), message } }
         expect(await send(service, token, `${method} ${target}`, body)).toMatchObject(rejection)
       }
-      const weak = await service.createToken({ scopes: [scope === 'read' ? 'write' : 'read'] })
-      const message = `The token lacks the scope "${scope}" that this operation needs.`
-      expect(await send(service, weak, `${method} ${target}`, body)).toMatchObject({
-        status: 403,
-        body: { error: 40301n, message },
-      })
     })
 
     const invalid = path.includes(':') ? ['%00', '%zz'] : []
@@ -209,12 +193,5 @@ describe.each([
       const response = await send(service, token, `${method} ${path.replace(/:\w+/g, value)}`, body)
       expect(response).toMatchObject({ status: 404, body: { error: 40400n } })
     })
-  })
-
-  test('an invalid field is an issue of the error, with its name', async () => {
-    const { issues } = await failureOf((await newAccount()).createPlant({ id: 1, name: 5 as never }), ApiError)
-    expect(issues).toEqual([{ path: 'name', message: 'must be a string' }])
-    const page = await failureOf((await newAccount()).getPlants({ limit: 0 }), ApiError)
-    expect(page.issues).toEqual([{ path: 'limit', message: 'must be an integer between 1 and 1000' }])
   })
 })
