@@ -1,20 +1,9 @@
 /** Whatever makes `fetch` throw is a connection error with its cause, and retried unless a retry cannot help. */
-import { afterEach, expect, test, vi } from 'vitest'
-import { ConnectionError, createPlantStoreClient, type Fetch } from '../../src/index.ts'
+import { expect, test, vi } from 'vitest'
+import { ConnectionError, createPlantStoreClient } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { startTinyServer } from '../helpers/tiny-server.ts'
-
-// The modules of a worker are shared with other files.
-afterEach(() => void vi.restoreAllMocks())
-
-/** Calls with this `fetch` and returns the error, with the number of times that `fetch` ran. */
-async function failWith(fetch: () => unknown, retries = 1) {
-  vi.spyOn(Math, 'random').mockReturnValue(0)
-  const counting = vi.fn(fetch)
-  const client = createPlantStoreClient({ ...createFakePlantStore(), fetch: counting as unknown as Fetch, retries })
-  return { error: await failureOf(client.getPlants(), ConnectionError), calls: counting.mock.calls.length }
-}
 
 const caused = (code: string) => new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) })
 
@@ -29,23 +18,22 @@ test.each<[string, unknown, reason: string, isRetried?: boolean]>([
   ['whose message cannot be read', { get message() { throw 1 } }, ''], // biome-ignore format: one line
   ['of Node.js about a certificate', caused('DEPTH_ZERO_SELF_SIGNED_CERT'), ': DEPTH_ZERO_SELF_SIGNED_CERT', false],
   ['of Safari about a certificate', new TypeError(untrusted), `: ${untrusted}`, false],
-])(
-  'a failure %s has its reason and cause, and is retried unless that is final',
-  async (_, thrown, reason, isRetried = true) => {
-    const { error, calls } = await failWith(() => Promise.reject(thrown))
-    expect(error).toMatchObject({ kind: 'connection', retryable: isRetried, detail: `connection failed${reason}` })
-    expect(error.message).toBe(`GET http://plant-store.test/plants: ${error.detail}${isRetried ? ' (attempt 2)' : ''}`)
-    expect([error.cause, calls]).toEqual([thrown, isRetried ? 2 : 1])
-  },
-)
+])('a failure %s has its reason and cause, and is retried unless that is final', async (...row) => {
+  const [, thrown, reason, isRetried = true] = row
+  const fetch = vi.fn().mockRejectedValue(thrown)
+  const client = createPlantStoreClient({ ...createFakePlantStore(), fetch, retries: 1, retryDelay: 0 })
+  const error = await failureOf(client.getPlants(), ConnectionError)
+  expect(error).toMatchObject({ kind: 'connection', retryable: isRetried, detail: `connection failed${reason}` })
+  expect(error.message).toBe(`GET http://plant-store.test/plants: ${error.detail}${isRetried ? ' (attempt 2)' : ''}`)
+  expect([error.cause, fetch.mock.calls.length]).toEqual([thrown, isRetried ? 2 : 1])
+})
 
 test('in this runtime, a server without TLS is a temporary failure, and a port that fetch refuses is not', async () => {
   await using server = await startTinyServer(() => {})
   const urls = [server.url.replace('http', 'https'), 'http://127.0.0.1:6000']
-  const calls = urls.map((baseUrl) => server.createClient({ baseUrl, retries: 0 }).getPlants())
-  const errors = await Promise.all(calls.map((call) => failureOf(call, ConnectionError)))
-  const kind = 'connection'
-  expect(errors).toMatchObject([{ kind, retryable: true }, { kind, retryable: false }]) // biome-ignore format: one line
+  const results = urls.map((baseUrl) => server.createClient({ baseUrl, retries: 0 }).safe.getPlants())
+  const errors = (await Promise.all(results)).map(({ error }) => [error?.kind, error?.retryable])
+  expect(errors).toEqual([['connection', true], ['connection', false]]) // biome-ignore format: one line
 })
 
 test('a runtime without fetch needs a fetch function of the app', async () => {
