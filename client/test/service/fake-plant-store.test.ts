@@ -119,6 +119,12 @@ describe('failNext', () => {
   test.each<[title: string, fault: Fault, error: object, stored: number]>([
     ['responds with an error', { error: 'scopeMissing' }, { status: 403, code: 40301 }, 0],
     ['responds with an error of the status', { status: 401 }, { status: 401, code: 40101 }, 0],
+    [
+      'responds as a later service',
+      { status: 418, body: '{"error":41800,"message":""}' },
+      { kind: 'api', code: 41800 },
+      0,
+    ],
     ['responds with headers', { status: 503, headers: { 'retry-after': '2' } }, { code: 50300, retryAfterMs: 2000 }, 0],
     ['responds with a page', page, { kind: 'malformed-response', status: 502, text: page.body }, 0],
     ['responds with what is not JSON', { status: 418 }, { kind: 'malformed-response', status: 418 }, 0],
