@@ -6,26 +6,24 @@ import { failureOf } from '../helpers/failure-of.ts'
 
 const NAMES = ['request', 'response', 'error'] as const
 
-/** Creates every hook with the same function. */
-function everyHook(run: (name: string, attempt: Attempt, ...others: unknown[]) => unknown): Hooks {
-  const hooks = NAMES.map((name) => [name, (attempt: Attempt, ...others: unknown[]) => run(name, attempt, ...others)])
+type Event = [name: string, attempt: Attempt, ...others: unknown[]]
+
+/** Creates hooks that record their name, after a prefix, and what they get. */
+function recordTo(events: Event[], prefix = ''): Hooks {
+  const hooks = NAMES.map((name) => [name, (...event: [Attempt]) => void events.push([prefix + name, ...event])])
   return Object.fromEntries(hooks)
 }
 
-function recordingHooks() {
-  const events: [string, Attempt, ...unknown[]][] = []
-  return { events, hooks: everyHook((...event) => void events.push(event)) }
-}
+const namesOf = (events: Event[]) => events.map(([name]) => name)
 
 describe('hooks', () => {
   test('run for each attempt: request, response, and in the same turn error', async () => {
     const store = createFakePlantStore()
-    const { events, hooks: recording } = recordingHooks()
+    const events: Event[] = []
     const later: Hooks = { response: (attempt) => queueMicrotask(() => events.push(['later', attempt])) }
-    const hooks = [recording, later]
     store.failNext(new TypeError('fetch failed'))
     store.failNext({ status: 503, delay: 30 })
-    await createPlantStoreClient({ ...store, hooks }).getPlants({ limit: 5 })
+    await createPlantStoreClient({ ...store, hooks: [recordTo(events), later] }).getPlants({ limit: 5 })
     const order = '1 request, 1 error, 2 request, 2 response, 2 error, 2 later, 3 request, 3 response, 3 later'
     expect(events.map(([name, { number }]) => `${number} ${name}`).join(', ')).toBe(order)
     const attempts = events.map(([, attempt]) => attempt)
@@ -54,37 +52,38 @@ describe('hooks', () => {
   })
 
   test('of the client and the call all run, in the order of the lists, the client’s first', async () => {
-    const order: string[] = []
-    const named = (name: string) => everyHook((hook) => void order.push(`${name} ${hook}`))
+    const events: Event[] = []
+    const named = (name: string) => recordTo(events, `${name} `)
     const store = createFakePlantStore()
     const client = createPlantStoreClient({ ...store, retries: 0, hooks: [named('a'), named('b')] })
     store.failNext({ status: 503 })
     await client.withOptions({ hooks: named('c') }).safe.getPlants({}, { hooks: [named('d')] })
-    const names = ['a', 'b', 'c', 'd']
-    expect(order).toEqual(NAMES.flatMap((hook) => names.map((name) => `${name} ${hook}`)))
+    expect(namesOf(events)).toEqual(NAMES.flatMap((hook) => ['a', 'b', 'c', 'd'].map((name) => `${name} ${hook}`)))
   })
 
   test('with a request hook that fails, nothing is sent, and what has begun ends', async () => {
     const store = createFakePlantStore()
-    const [first, last] = [recordingHooks(), recordingHooks()]
+    const events: Event[] = []
     const broken = { request: () => expect.fail('no trace') }
-    const client = createPlantStoreClient({ ...store, hooks: [first.hooks, broken, last.hooks] })
+    const hooks = [recordTo(events, 'first '), broken, recordTo(events, 'last ')]
+    const client = createPlantStoreClient({ ...store, hooks })
     const error = await failureOf(client.getPlants(), UsageError)
     expect(error).toMatchObject({ attempts: 0, cause: { message: 'no trace' }, issues: [{ path: 'hooks.request' }] })
-    expect([first, last].map(({ events }) => events.map(([name]) => name))).toEqual([['request', 'error'], []])
+    expect(namesOf(events)).toEqual(['first request', 'first error'])
     expect(store.requests).toHaveLength(0)
   })
 
   test('run before the token, so that a token function that fails ends what they began, and is retried', async () => {
-    const { events, hooks } = recordingHooks()
+    const events: Event[] = []
     const cause = new Error('vault is sealed')
-    const begun: number[] = []
-    const token = () => Promise.reject(begun.push(events.length) && cause)
-    const client = createPlantStoreClient({ ...createFakePlantStore(), hooks, token, retries: 1, retryDelay: 0 })
-    const error = await failureOf(client.getPlants(), TokenError)
+    const token = (request: unknown) => Promise.reject(events.push(['token', request as Attempt]) && cause)
+    const options = { hooks: recordTo(events), token, retries: 1, retryDelay: 0 }
+    const error = await failureOf(
+      createPlantStoreClient({ ...createFakePlantStore(), ...options }).getPlants(),
+      TokenError,
+    )
     expect(error).toMatchObject({ attempts: 0, cause, detail: 'token: failed: vault is sealed' })
-    expect(events.map(([name]) => name)).toEqual(['request', 'error', 'request', 'error'])
-    expect(begun).toEqual([1, 3])
+    expect(namesOf(events).join()).toBe('request,token,error,request,token,error')
   })
 
   test.each([
@@ -94,13 +93,13 @@ describe('hooks', () => {
   ])('and loggers that only observe and %s change nothing', async (_, run) => {
     const store = createFakePlantStore()
     store.failNext({ status: 503 })
-    const { events, hooks } = recordingHooks()
+    const events: Event[] = []
     const observe = vi.fn(run)
     const logger = { debug: observe, info: observe, warn: observe }
-    const all = [undefined, { response: observe, error: observe }, hooks]
-    await createPlantStoreClient({ ...store, hooks: all, logger, logLevel: 'debug' }).getPlants()
+    const hooks = [undefined, { response: observe, error: observe }, recordTo(events)]
+    await createPlantStoreClient({ ...store, hooks, logger, logLevel: 'debug' }).getPlants()
     expect(observe).toHaveBeenCalledTimes(3 + 5)
-    expect(events.map(([name]) => name)).toEqual(['request', 'response', 'error', 'request', 'response'])
+    expect(namesOf(events).join()).toBe('request,response,error,request,response')
   })
 })
 

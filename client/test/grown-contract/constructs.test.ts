@@ -12,11 +12,11 @@ import {
   TextSchema,
 } from '@plant-store/contract'
 import { initContract } from '@ts-rest/core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { generate } from '../../generator/generate.ts'
 import { createSdk, expectToCompile } from '../helpers/generated-sdk.ts'
-import { sendJson, startTinyServer, type TinyServer } from '../helpers/tiny-server.ts'
+import { sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
 const c = initContract()
 const Empty = z.object({})
@@ -97,18 +97,13 @@ ${data.map(([, type], index) => `same<Awaited<ReturnType<Operations['read${index
 `
 
 const sdk = await createSdk(contract)
-let server: TinyServer
-let client: ReturnType<typeof sdk.createClient>
-beforeAll(async () => {
-  server = await startTinyServer((response, { method, url }) => {
-    const [, index] = /^\/data(\d+)$/.exec(url) ?? []
-    if (index) response.end(`{"value":${data[Number(index)]?.[2]},"id":9007199254740993,"constructor":{"id":1}}`)
-    else if ((method === 'POST' && url !== '/bed-list') || method === 'DELETE') response.writeHead(204).end()
-    else sendJson(response, 200, url.startsWith('/bed-list') && method === 'GET' ? [] : {})
-  })
-  client = sdk.createClient({ baseUrl: server.url, token: 'pst_test', retries: 0 })
+const server = await startTinyServer((response, { method, url }) => {
+  const [, index] = /^\/data(\d+)$/.exec(url) ?? []
+  if (index) response.end(`{"value":${data[Number(index)]?.[2]},"id":9007199254740993,"constructor":{"id":1}}`)
+  else if ((method === 'POST' && url !== '/bed-list') || method === 'DELETE') response.writeHead(204).end()
+  else sendJson(response, 200, url.startsWith('/bed-list') && method === 'GET' ? [] : {})
 })
-afterAll(() => server[Symbol.asyncDispose]())
+const client = sdk.createClient({ baseUrl: server.url, token: 'pst_test', retries: 0 })
 
 test('the generated files of this package are up to date, and no other is there', async () => {
   const folder = fileURLToPath(new URL('../../src/generated/', import.meta.url))

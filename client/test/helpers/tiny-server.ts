@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterFile } from '../../../test/helpers/temporary.ts'
@@ -8,7 +8,12 @@ import { type ClientOptions, createPlantStoreClient } from '../../src/index.ts'
 export type TinyServer = Awaited<ReturnType<typeof startTinyServer>>
 
 /** A request as the server received it. */
-type ReceivedRequest = Awaited<ReturnType<typeof readRequest>>
+interface ReceivedRequest {
+  method: string
+  url: string
+  headers: IncomingHttpHeaders
+  body: string
+}
 
 /** Responds to a request. `number` counts from 1. */
 export type Handler = (response: ServerResponse, request: ReceivedRequest, number: number) => unknown
@@ -18,9 +23,9 @@ export async function startTinyServer(handler: Handler) {
   const requests: ReceivedRequest[] = []
   // A busy machine must not decide a test: no connection is closed while a test computes.
   const server = createServer({ keepAliveTimeout: 60_000 }, async (incoming, response) => {
-    const request = await readRequest(incoming)
-    requests.push(request)
-    await handler(response, request, requests.length)
+    const { method = '', url = '', headers } = incoming
+    const request = { method, url, headers, body: await text(incoming).catch(() => '') }
+    await handler(response, request, requests.push(request))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -36,11 +41,6 @@ export async function startTinyServer(handler: Handler) {
     createClient: (options?: ClientOptions) => createPlantStoreClient({ baseUrl: url, token: 'pst_test', ...options }),
     [Symbol.asyncDispose]: close,
   }
-}
-
-async function readRequest(incoming: IncomingMessage) {
-  const { method = '', url = '', headers } = incoming
-  return { method, url, headers, body: await text(incoming).catch(() => '') }
 }
 
 /** Responds with JSON. */
