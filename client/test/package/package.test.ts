@@ -127,8 +127,7 @@ describe('the package runs', () => {
     // Deno runs CommonJS from npm packages only.
     if (name === 'Deno') continue
     test.skipIf(!program)(`on ${name} as CommonJS`, async () => {
-      const output = await run(String(program), ['start.cjs'], consumer.folder)
-      expect(JSON.parse(output)).toEqual([true, true, true, false, true, true, false])
+      expect(await run(String(program), ['start.cjs'], consumer.folder)).toBe('true true false\n')
     })
   }
 
