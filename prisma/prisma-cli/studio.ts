@@ -32,7 +32,7 @@ export function hasDisplay({ DISPLAY, WAYLAND_DISPLAY, WSL_DISTRO_NAME }: NodeJS
  */
 export async function prepareStudio(url: string): Promise<string> {
   const engine = await loadEngine(url)
-  await (await engine.beginReading()).close()
+  await (await engine.beginReading())[Symbol.asyncDispose]()
   if (!isPostgresqlUrl(url)) {
     if (process.platform === 'win32' || !url.includes('\\')) return url
     throw new StorageError(`Prisma Studio reads the \\ in ${engine.subject} as /: link to it from a path without one.`)

@@ -68,31 +68,19 @@ export async function copyDatabase(from: CopyAddress, to: CopyAddress, onProgres
   if (source.name !== 'sqlite' || target.name !== 'postgresql') {
     throw new StorageError(`${from.setting} must name a SQLite database, and ${to.setting} a PostgreSQL one`)
   }
-  const reading = await naming(from.setting, async () => {
+  await using reading = await naming(from.setting, async () => {
     await checkMigrated(from.url)
     return source.beginReading()
   })
-  try {
-    const writing = await naming(to.setting, async () => {
-      await migrateDatabase(to.url)
-      // A server would reject a database that does not keep what is promised: better before the copy than after it.
-      await (await openDatabase(to.url)).close()
-      return target.beginWriting()
-    })
-    try {
-      const { Plant: plants, Token: tokens } = await copyAll(
-        { ...source, ...reading },
-        { ...target, ...writing },
-        onProgress,
-      )
-      await naming(to.setting, writing.commit)
-      return { source: source.subject, target: target.subject, plants, tokens }
-    } finally {
-      await writing.close()
-    }
-  } finally {
-    await reading.close()
-  }
+  await using writing = await naming(to.setting, async () => {
+    await migrateDatabase(to.url)
+    // A server would reject a database that does not keep what is promised: better before the copy than after it.
+    await (await openDatabase(to.url)).close()
+    return target.beginWriting()
+  })
+  const counts = await copyAll({ ...source, ...reading }, { ...target, ...writing }, onProgress)
+  await naming(to.setting, writing.commit)
+  return { source: source.subject, target: target.subject, plants: counts.Plant, tokens: counts.Token }
 }
 
 /** Names in a failure where the URL of the database was set. */

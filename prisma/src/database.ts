@@ -117,14 +117,14 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
     const prisma = createPrisma(await engine.loadClient(), adapter)
     const plants = createPlants(prisma, adapter, statements)
     const tokens = createTokens(prisma, adapter, statements)
-    const newest = await newestMigration(engine.migrationsFolder)
+    const migrations = (await readdir(engine.migrationsFolder)).filter((name) => /^\d/.test(name)).sort()
 
     /** Fails if requests would fail now, which read the same as this does, or if the server should not run any more. */
     async function prove(): Promise<void> {
       await probe()
       await Promise.all([plants.states(['']), plants.read('', { limit: 1 }), tokens.find('')])
       const [row] = await select<{ name: string | null }>(adapter, SELECT_NEWEST)
-      if (!row?.name || row.name <= newest) return
+      if (!row?.name || row.name <= (migrations.at(-1) ?? '')) return
       const reason = `was migrated by a newer version, with ${row.name}: stop this server, and start that version`
       throw new StorageError(`${engine.subject} ${reason}`)
     }
@@ -147,12 +147,6 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
 
 /** Selects the last migration of a database. */
 const SELECT_NEWEST = `SELECT max("migration_name") AS "name" FROM "_prisma_migrations" WHERE "rolled_back_at" IS NULL`
-
-/** Returns the name of the last migration that this version has; each begins with its time. */
-async function newestMigration(folder: string): Promise<string> {
-  const names = (await readdir(folder)).filter((name) => /^\d/.test(name))
-  return names.sort().at(-1) ?? ''
-}
 
 /**
  * Copies a SQLite database to a new file, as it is at one moment, even while others write to it. The copy is checked and on

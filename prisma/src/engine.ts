@@ -11,8 +11,6 @@ export interface Engine {
   readonly subject: string
   /** What it runs for requests and migrations. */
   readonly statements: Statements
-  /** How long a startup waits for a database that is locked, migrated by another process, or not reachable, in milliseconds. */
-  readonly startupPatience: number
   /** Where its migrations are. */
   readonly migrationsFolder: string
   /** Loads its Prisma Client, which takes 0.2 s. */
@@ -25,7 +23,10 @@ export interface Engine {
   backup?: (copy: string, onProgress?: OnProgress) => Promise<void>
   /** Returns the size of SQLite's log, in bytes; absent where the engine's own tools show it. */
   logBytes?: () => Promise<number>
-  /** Opens a connection of its own to read, which sees what was acknowledged. */
+  /**
+   * Opens a connection of its own to read, which sees what was acknowledged. It waits as a startup does for a database that is
+   * locked, migrated by another process, or not reachable.
+   */
   beginReading(): Promise<Session>
   /** Opens a connection of its own, with a transaction that keeps other migrations out. */
   beginWriting(): Promise<Transaction>
@@ -47,12 +48,10 @@ export interface OpenedDatabase {
   close(): Promise<void>
 }
 
-/** A connection for one task. */
-export interface Session {
+/** A connection for one task. Disposing closes it: what is not committed is undone. */
+export interface Session extends AsyncDisposable {
   /** What its statements run on. */
   readonly connection: Connection
-  /** Closes the connection. What is not committed is undone. */
-  close(): Promise<void>
 }
 
 /** A connection with a transaction. */
@@ -168,23 +167,19 @@ export const storageFaults = ['locked', 'disk-full', 'read-only', 'io-error', 'd
 export type StorageFault = (typeof storageFaults)[number]
 
 /** What is known of a failure of storage besides its message. */
-export interface StorageFailure {
-  /** The kind, for metrics and for what to do next. */
-  readonly fault: StorageFault
-  /** When a client should retry its request, in seconds. */
-  readonly retryAfter: number
-  /** Whether it may go away within a moment, so that the same statement may succeed. */
-  readonly isTemporary: boolean
-}
+export type StorageFailure = Pick<StorageError, 'fault' | 'retryAfter' | 'isTemporary'>
 
 /**
  * The database cannot be used as it is now. The message is one sentence for the operator: which database, and what to do. Every
  * error that is not one of these is a mistake in the program.
  */
-export class StorageError extends Error implements StorageFailure {
+export class StorageError extends Error {
   override readonly name = 'StorageError'
+  /** The kind, for metrics and for what to do next. */
   readonly fault: StorageFault
+  /** When a client should retry its request, in seconds. */
   readonly retryAfter: number
+  /** Whether it may go away within a moment, so that the same statement may succeed. */
   readonly isTemporary: boolean
 
   /** @param failure default: unavailable until an operator has fixed it */

@@ -4,7 +4,6 @@ import path from 'node:path'
 import { isDriverAdapterError } from '@prisma/driver-adapter-utils'
 import { loadEngine } from './database.ts'
 import { type Connection, type Engine, type OnProgress, StorageError, select, toQuery, writeTime } from './engine.ts'
-import { retry, STARTUP_PAUSE } from './patience.ts'
 
 /** One folder of `migrations/`. */
 interface Migration {
@@ -14,13 +13,9 @@ interface Migration {
 
 /** Reads the migrations in the order in which they are applied: by name, which begins with the time. */
 export async function readMigrations(folder: string): Promise<Migration[]> {
-  const entries = await readdir(folder, { withFileTypes: true })
-  const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name)
-  const read = async (name: string) => ({
-    name,
-    script: await readFile(path.join(folder, name, 'migration.sql'), 'utf8'),
-  })
-  return Promise.all(names.sort().map(read))
+  const names = (await readdir(folder)).filter((name) => /^\d/.test(name)).sort()
+  const read = (name: string) => readFile(path.join(folder, name, 'migration.sql'), 'utf8')
+  return Promise.all(names.map(async (name) => ({ name, script: await read(name) })))
 }
 
 /** A migration that a database has. */
@@ -85,15 +80,12 @@ export async function migrateDatabase(
     pending.map(({ name }) => name),
     pending.length === migrations.length,
   )
-  const { connection, commit, close } = await engine.beginWriting()
-  try {
-    const applied = await applyMigrations(connection, engine, migrations, onMigration)
-    await engine.revokeRights?.(connection, [HISTORY, ...migrations.flatMap(createdTables)])
-    await commit()
-    return { applied }
-  } finally {
-    await close()
-  }
+  await using transaction = await engine.beginWriting()
+  const { connection, commit } = transaction
+  const applied = await applyMigrations(connection, engine, migrations, onMigration)
+  await engine.revokeRights?.(connection, [HISTORY, ...migrations.flatMap(createdTables)])
+  await commit()
+  return { applied }
 }
 
 /**
@@ -112,11 +104,8 @@ export async function checkMigrated(url: string, folder?: string): Promise<void>
 }
 
 async function findPending(engine: Engine, migrations: readonly Migration[]): Promise<Migration[]> {
-  const find = async () => {
-    const { connection, close } = await engine.beginReading()
-    return pendingMigrations(connection, engine, migrations).finally(close)
-  }
-  return retry(find, { patience: engine.startupPatience, maxPause: STARTUP_PAUSE })
+  await using session = await engine.beginReading()
+  return await pendingMigrations(session.connection, engine, migrations)
 }
 
 /**

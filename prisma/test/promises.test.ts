@@ -149,11 +149,11 @@ describe('on PostgreSQL', () => {
     const { begin, close } = await openPool(readAddress(network.url('plants')), { max: 2 })
     const [broken, other] = [await begin(), await begin()]
     const cut = network.cutOnce('before', 'ROLLBACK')
-    await broken.close()
+    await broken[Symbol.asyncDispose]()
     await cut
     expect((await other.connection.queryRaw(toQuery('SELECT 1'))).rows).toEqual([[1]])
-    await other.close()
-    await (await begin()).close()
+    await other[Symbol.asyncDispose]()
+    await (await begin())[Symbol.asyncDispose]()
     await close()
   })
 })

@@ -16,7 +16,7 @@ const SILENCE = 2_000
 /** After this time a startup gives a statement up, in milliseconds: the network is silent. */
 const QUERY_TIMEOUT = 12_000
 /** The server may be starting too. */
-const STARTUP_PATIENCE = 10_000
+const OPENING = { patience: 10_000, maxPause: STARTUP_PAUSE }
 
 /** The lock of Prisma's own `migrate deploy`, so that both wait for each other. */
 const MIGRATION_LOCK = 'SELECT pg_advisory_xact_lock(72707369)'
@@ -31,12 +31,11 @@ export function createEngine(address: Address): Engine {
   return {
     name: 'postgresql',
     subject: describeDatabase(address),
-    startupPatience: STARTUP_PATIENCE,
     statements,
     migrationsFolder: path.join(import.meta.dirname, '../../postgresql/migrations'),
     loadClient: async () => (await import('../generated/postgresql/client.ts')).PrismaClient,
     open: (options) => open(address, options),
-    beginReading: () => beginReading(address),
+    beginReading: () => retry(() => beginReading(address), OPENING),
     beginWriting: () => beginWriting(address),
     revokeRights,
   }
@@ -51,23 +50,18 @@ async function open(
   // PostgreSQL gives a lock up before this, and says so.
   const timeout = Math.max(patience, REQUEST_PATIENCE) + GRACE
   const pool = await openSharedPool(address, timeout + SILENCE)
-  const { connection, close } = pool
-  const prove = (writes: boolean) => proveGuarantees(connection, subject, writes)
-  let schemaName: string
-  try {
+  const prove = (writes: boolean) => proveGuarantees(pool.connection, subject, writes)
+  const schemaName = await begin(pool, subject, async ({ connection }) => {
     // Another transaction may have the lock on the order of plants: the database is busy.
     const acceptLock = (error: unknown) => {
       if (!(error instanceof StorageError && error.fault === 'locked')) throw error
     }
-    await retry(() => prove(true).catch(acceptLock), { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE })
+    await retry(() => prove(true).catch(acceptLock), OPENING)
     const [row] = await select(connection, `SELECT nspname AS name FROM pg_namespace WHERE oid = ${SCHEMA}`)
-    schemaName = String(row?.['name'])
     const warning = onWarning && (await describeIntruders(connection, subject))
     if (warning) onWarning(warning)
-  } catch (error) {
-    await close()
-    throw asStorageError(error, subject)
-  }
+    return String(row?.['name'])
+  })
   const giveUp = () => lateError(subject)
   const gate = createWriteGate(timeout, giveUp)
   return {
@@ -77,41 +71,42 @@ async function open(
       write: gate.run,
     }),
     probe: () => prove(gate.hasFailed()).catch((error) => Promise.reject(asStorageError(error, subject))),
-    close,
+    close: pool.close,
   }
 }
 
 /** Opens a connection that only reads, on a server that has all that was acknowledged. */
 async function beginReading(address: Address): Promise<Session> {
-  const { connection, close } = await openPool(address, { max: 1, query_timeout: QUERY_TIMEOUT })
-  try {
+  const pool = await openPool(address, { max: 1, query_timeout: QUERY_TIMEOUT })
+  return begin(pool, describeDatabase(address), async ({ connection, close }) => {
     await connection.queryRaw(toQuery(`SELECT 1 WHERE ${ON_PRIMARY}`))
-    return { connection, close }
-  } catch (error) {
-    await close()
-    throw asStorageError(error, describeDatabase(address))
-  }
+    return { connection, [Symbol.asyncDispose]: close }
+  })
 }
 
 /** Begins a transaction that may take long, one process after the other. */
 async function beginWriting(address: Address): Promise<Transaction> {
+  const subject = describeDatabase(address)
   const pool = await openPool(address, { max: 1 })
-  let transaction: Transaction | undefined
-  const close = async () => {
-    await transaction?.close()
-    await pool.close()
-  }
-  try {
+  return begin(pool, subject, async ({ connection, close }) => {
     // A server would not start on what is created otherwise.
-    await checkSettings(pool.connection, describeDatabase(address))
-    transaction = await pool.begin()
-    const { connection, commit } = transaction
-    await connection.executeScript(MIGRATION_LOCK)
-    await connection.executeScript(USE_SCHEMA)
-    return { connection, commit, close }
+    await checkSettings(connection, subject)
+    const transaction = await pool.begin(`${MIGRATION_LOCK}; ${USE_SCHEMA}`)
+    const end = async () => {
+      await transaction[Symbol.asyncDispose]()
+      await close()
+    }
+    return { ...transaction, [Symbol.asyncDispose]: end }
+  })
+}
+
+/** Begins to use a pool, and closes it where that fails. */
+async function begin<Result>(pool: Pool, subject: string, run: (pool: Pool) => Promise<Result>): Promise<Result> {
+  try {
+    return await run(pool)
   } catch (error) {
-    await close()
-    throw asStorageError(error, describeDatabase(address))
+    await pool.close()
+    throw asStorageError(error, subject)
   }
 }
 
@@ -132,8 +127,6 @@ interface Passage {
   readonly write: WriteGate['run']
 }
 
-/** So many statements are kept with their condition. */
-const MAX_TEXTS = 100
 /** The end of a statement that Prisma Client writes. */
 const OFFSET = /\bOFFSET (\$?\d+)\s*$/i
 /** A statement that inserts what is not there yet may run twice. */
@@ -145,29 +138,15 @@ const INSERTS_MISSING = /\bON CONFLICT\b.*\bDO NOTHING\s*$/s
  */
 function createAdapter(pool: Pool, schemaName: string, { patience, read, write }: Passage): Adapter {
   const { connection } = pool
-  const onPrimary = new Map<string, string>()
-
-  function toRead({ sql, args, argTypes }: SqlQuery): SqlQuery {
-    if (sql.includes(ON_PRIMARY)) return { sql, args, argTypes }
-    const text = onPrimary.get(sql) ?? withCondition(sql)
-    // Prisma Client writes another statement for each length of a list.
-    if (onPrimary.size < MAX_TEXTS) onPrimary.set(sql, text)
-    return { sql: text, args: args.map(withOffset), argTypes: argTypes.map(asText) }
-  }
-
   /** Runs a statement, again unless it may have happened, and happened twice then, or unless its commit was sent. */
   function writeDurably<Result>({ sql }: SqlQuery, run: (connection: Connection) => Promise<Result>): Promise<Result> {
     let isCommitting = false
     const inTransaction = async () => {
-      const { connection, commit, close } = await pool.begin()
-      try {
-        const result = await run(connection)
-        isCommitting = true
-        await commit()
-        return result
-      } finally {
-        await close()
-      }
+      await using transaction = await pool.begin()
+      const result = await run(transaction.connection)
+      isCommitting = true
+      await transaction.commit()
+      return result
     }
     if (!sql.includes(DURABLY)) {
       return write(() => retry(inTransaction, { patience, mayRepeat: () => !isCommitting }))
@@ -180,7 +159,7 @@ function createAdapter(pool: Pool, schemaName: string, { patience, read, write }
     provider: 'postgres',
     queryRaw: (query) =>
       isRead(query)
-        ? read(retry(() => connection.queryRaw(toRead(query)), { patience }))
+        ? read(retry(() => connection.queryRaw(withCondition(query)), { patience }))
         : writeDurably(query, ({ queryRaw }) => queryRaw(query)),
     executeRaw: (query) => writeDurably(query, ({ executeRaw }) => executeRaw(query)),
     schemaName,
@@ -188,12 +167,19 @@ function createAdapter(pool: Pool, schemaName: string, { patience, read, write }
 }
 
 /**
- * Adds its condition to a statement that reads. An OFFSET belongs to the statement in parentheses, so that its order is the one
- * of the result; that of a subquery would not have to be. It is computed once, before the first row.
+ * Adds its condition to a statement that reads and lacks it. An OFFSET belongs to the statement in parentheses, so that its order
+ * is the one of the result; that of a subquery would not have to be. It is computed once, before the first row.
  */
-function withCondition(sql: string): string {
+function withCondition(query: SqlQuery): SqlQuery {
+  const { sql, args, argTypes } = query
+  if (sql.includes(ON_PRIMARY)) return query
   const [, offset = '0'] = OFFSET.exec(sql) ?? []
-  return `(${sql.replace(OFFSET, '')}\n) OFFSET ${offset} + CASE WHEN ${ON_PRIMARY} AND ${IN_UTC} THEN 0::bigint END`
+  const condition = `${offset} + CASE WHEN ${ON_PRIMARY} AND ${IN_UTC} THEN 0::bigint END`
+  return {
+    sql: `(${sql.replace(OFFSET, '')}\n) OFFSET ${condition}`,
+    args: args.map(withOffset),
+    argTypes: argTypes.map(asText),
+  }
 }
 
 /** Writes a time among the parameters with its offset: it is read before the condition is computed. */

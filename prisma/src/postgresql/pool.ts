@@ -37,8 +37,8 @@ export interface Pool {
   readonly adapter: SqlDriverAdapter
   /** All of them, as one. */
   readonly connection: Connection
-  /** Begins a transaction, on one of them. */
-  begin(): Promise<Transaction>
+  /** Begins a transaction, on one of them, with a script. */
+  begin(script?: string): Promise<Transaction>
   /** Closes the connections, and after half a second those that still wait for a response. */
   close(): Promise<void>
 }
@@ -105,7 +105,7 @@ export async function openPool(address: Address, settings: pg.PoolConfig): Promi
     adapter,
     connection: translating(adapter, fail),
 
-    async begin() {
+    async begin(script = '') {
       const started = await adapter.startTransaction().catch((error) => fail(error))
       const connection = translating(started, fail)
       let isOpen = true
@@ -115,7 +115,7 @@ export async function openPool(address: Address, settings: pg.PoolConfig): Promi
           await connection.executeScript(COMMIT)
           isOpen = false
         },
-        async close() {
+        async [Symbol.asyncDispose]() {
           const failure = isOpen && (await connection.executeScript('ROLLBACK').catch((error: Error) => error))
           // What may still be in a transaction is not used again.
           if (failure) clientOf(started).release(failure)
@@ -123,10 +123,10 @@ export async function openPool(address: Address, settings: pg.PoolConfig): Promi
         },
       }
       try {
-        await connection.executeScript(BEGIN)
+        await connection.executeScript(`${BEGIN}; ${script}`)
         return transaction
       } catch (error) {
-        await transaction.close()
+        await transaction[Symbol.asyncDispose]()
         throw error
       }
     },

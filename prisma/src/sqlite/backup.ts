@@ -13,16 +13,16 @@ const PROGRESS_INTERVAL = 100
 /** What is appended to the name of a copy until it is complete. */
 const DRAFT_SUFFIX = '.incomplete'
 
-/** What SQLite appends to the name of a database for its files, that of the database itself included. */
-const SUFFIXES = ['', '-wal', '-shm', '-journal']
+/** The end of the names that SQLite gives the files next to a database: it would take such a copy for one of them. */
+const NEXT_TO_DATABASE = /-(wal|shm|journal)$/i
 
 /** Copies a SQLite file, in a thread of its own. */
 export async function backup(file: string, copy: string, onProgress?: OnProgress): Promise<void> {
   const folder = path.dirname(copy)
   // The disk of the folder may not be mounted: creating the folder would put the copy on the wrong disk.
   if (!existsSync(folder)) throw new StorageError(`${folder} does not exist: create this folder, or mount its disk`)
-  if (belongsTo(file, copy)) {
-    throw new StorageError(`${copy} is a file of the database itself: choose another name for the copy`)
+  if (NEXT_TO_DATABASE.test(copy)) {
+    throw new StorageError(`${copy} has the name of a file that SQLite keeps next to a database: choose another name`)
   }
   if (existsSync(copy)) throw taken(copy)
   const draft = createDraft(copy + DRAFT_SUFFIX)
@@ -34,8 +34,9 @@ export async function backup(file: string, copy: string, onProgress?: OnProgress
   process.prependListener('exit', removeDraft).on('exit', removeDraft)
   try {
     await writeCopy(file, draft, copy, onProgress)
+    await sync(draft, 'r+')
     name(draft, copy)
-    await syncFolder(folder).catch((error) => {
+    await sync(folder, 'r').catch((error) => {
       rmSync(copy)
       throw error
     })
@@ -45,22 +46,6 @@ export async function backup(file: string, copy: string, onProgress?: OnProgress
     removeDraft()
     process.off('exit', removeDraft).off('exit', removeDraft)
   }
-}
-
-/**
- * Returns whether a path in a folder that exists, however it is written, names a database file or one that it needs.
- *
- * @param file the database, without symbolic links
- */
-function belongsTo(file: string, name: string): boolean {
-  const owned = SUFFIXES.map((suffix) => path.basename(file) + suffix)
-  return owned.includes(path.basename(name)) && isSameFolder(path.dirname(file), path.dirname(name))
-}
-
-/** Compares what two paths lead to: a symbolic link and a second mount have paths of their own. */
-function isSameFolder(one: string, other: string): boolean {
-  const [a, b] = [statSync(one, { bigint: true }), statSync(other, { bigint: true })]
-  return a.dev === b.dev && a.ino === b.ino
 }
 
 function taken(copy: string): StorageError {
@@ -89,10 +74,14 @@ function name(draft: string, copy: string): void {
   }
 }
 
-/** Makes the names in a folder survive a power failure. Network disks and Windows cannot sync folders. */
-export async function syncFolder(folder: string): Promise<void> {
+/**
+ * Makes a file, or the names in a folder, survive a power failure. Network disks and Windows cannot sync folders.
+ *
+ * @param flags how to open it: Windows syncs no file that is open to read only
+ */
+export async function sync(name: string, flags: 'r' | 'r+'): Promise<void> {
   try {
-    const handle = await open(folder, 'r')
+    const handle = await open(name, flags)
     await handle.sync().finally(() => handle.close())
   } catch (error) {
     if (/^(EIO|ENOSPC|EDQUOT)$/.test((error as NodeJS.ErrnoException).code ?? '')) throw error

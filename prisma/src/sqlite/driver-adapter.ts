@@ -7,12 +7,7 @@ import { translate } from './errors.ts'
 /** What a result may hold. Blobs are not among it: no column has one. */
 type Value = string | number | bigint | null
 
-/** A statement that is prepared once. */
-interface Statement {
-  readonly prepared: BetterSqlite3.Statement<unknown[], Value[]>
-  /** Whether its parameters are `$1` and so on, which better-sqlite3 takes by name. Those of Prisma Client are `?`. */
-  readonly hasNames: boolean
-}
+type Statement = BetterSqlite3.Statement<unknown[], Value[]>
 
 /** How to connect. */
 export interface ConnectOptions {
@@ -56,9 +51,8 @@ export function connect(file: string, { readonly = false, timeout = 0 }: Connect
   function prepare(sql: string): Statement {
     const known = statements.get(sql)
     if (known) return known
-    const prepared = sqlite.prepare<unknown[], Value[]>(sql)
-    if (prepared.reader) prepared.raw()
-    const statement = { prepared, hasNames: /\$1\b/.test(sql) }
+    const statement = sqlite.prepare<unknown[], Value[]>(sql)
+    if (statement.reader) statement.raw()
     statements.set(sql, statement)
     return statement
   }
@@ -68,41 +62,30 @@ export function connect(file: string, { readonly = false, timeout = 0 }: Connect
     adapterName: '@plant-store/prisma',
     queryRaw: async (query) =>
       run(() => {
-        const { prepared, hasNames } = prepare(query.sql)
-        const args = toArguments(query, hasNames)
-        if (prepared.reader) return toResult(prepared.columns(), prepared.all(...args))
-        prepared.run(...args)
+        const statement = prepare(query.sql)
+        if (statement.reader) return toResult(statement.columns(), statement.all(...toArguments(query)))
+        statement.run(...toArguments(query))
         return toResult([], [])
       }),
-    executeRaw: async (query) =>
-      run(() => {
-        const { prepared, hasNames } = prepare(query.sql)
-        return prepared.run(...toArguments(query, hasNames)).changes
-      }),
+    executeRaw: async (query) => run(() => prepare(query.sql).run(...toArguments(query)).changes),
     executeScript: async (script) => run(() => void sqlite.exec(script)),
     startTransaction: rejectTransaction,
     dispose: async () => void sqlite.close(),
   }
 }
 
-function toArguments({ args, argTypes }: SqlQuery, hasNames: boolean): unknown[] {
+/** Returns what better-sqlite3 takes: parameters such as `$1` by name. Those of Prisma Client are `?`. */
+function toArguments({ sql, args, argTypes }: SqlQuery): unknown[] {
   const values = args.map((value, index) => toArgument(value, argTypes[index]))
-  return hasNames ? [Object.fromEntries(values.map((value, index) => [index + 1, value]))] : values
+  return sql.includes('$1') ? [Object.fromEntries(values.map((value, index) => [index + 1, value]))] : values
 }
 
 function toArgument(value: unknown, type: ArgType | undefined): unknown {
   if (typeof value === 'boolean') return Number(value)
   if (value instanceof Date) return writeTime(value)
   if (typeof value !== 'string') return value
-  switch (type?.scalarType) {
-    case 'datetime':
-      return writeTime(new Date(value))
-    case 'int':
-    case 'bigint':
-      return BigInt(value)
-    default:
-      return value
-  }
+  if (type?.scalarType === 'datetime') return writeTime(new Date(value))
+  return type?.scalarType === 'int' || type?.scalarType === 'bigint' ? BigInt(value) : value
 }
 
 function toResult(columns: BetterSqlite3.ColumnDefinition[], rows: Value[][]) {

@@ -1,24 +1,27 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
 import { access, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
 import type { Engine, OpenedDatabase, OpenOptions, Session, Transaction } from '../engine.ts'
 import { isRead, StorageError, toQuery } from '../engine.ts'
-import { REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
-import { backup, syncFolder } from './backup.ts'
+import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
+import { backup, sync } from './backup.ts'
 import { connect } from './driver-adapter.ts'
-import { translate } from './errors.ts'
-import { connectGuarded } from './file-guard.ts'
+import { stateError, translate, WRITER_LATE } from './errors.ts'
+import { connectGuarded, type OpenedFiles } from './file-guard.ts'
 import { statements } from './statements.ts'
-import { createWriter, startThread } from './writer.ts'
+import { type OpenedThread, openThread, type Thread } from './writer.ts'
 
 /** Another process may be migrating, opening or recovering the file. */
-const STARTUP_PATIENCE = 30_000
-const OPENING = { patience: STARTUP_PATIENCE, maxPause: STARTUP_PAUSE }
+const OPENING = { patience: 30_000, maxPause: STARTUP_PAUSE }
+/** How long closing may take, in milliseconds: what is committed is in the log, and stays there. */
+const CLOSE_PATIENCE = 3_000
 /** With less space, in bytes, a probe writes for real. */
 const LITTLE_SPACE = 16 * 2 ** 20
 /** For a task that reads rows once, in order: by default there are 16 MB of pages in memory. */
 const READ_ONLY = 'PRAGMA cache_size = -4000; PRAGMA query_only = ON; SELECT 1 FROM sqlite_schema'
+/** Prisma's migrations replace tables; with foreign keys on, that deletes the rows that refer to them. */
+const MIGRATION = 'PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; BEGIN IMMEDIATE'
 /** Takes the lock of what writes, and writes nothing. */
 const LOCK = 'BEGIN IMMEDIATE; ROLLBACK'
 /** SQLite opens the log and its index at the first query. */
@@ -33,7 +36,6 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
   return {
     name: 'sqlite',
     subject: file,
-    startupPatience: STARTUP_PATIENCE,
     statements,
     migrationsFolder: path.join(import.meta.dirname, '../../migrations'),
     loadClient: async () => (await import('../generated/sqlite/client.ts')).PrismaClient,
@@ -45,8 +47,8 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
         ({ size }) => size,
         () => 0,
       ),
-    beginReading: async () => beginReading(existingFile(file)),
-    beginWriting: async () => begin(existingFile(file), 'BEGIN IMMEDIATE'),
+    beginReading: () => retry(async () => beginReading(existingFile(file)), OPENING),
+    beginWriting: () => retry(async () => begin(existingFile(file), MIGRATION), OPENING),
   }
 }
 
@@ -69,18 +71,32 @@ function existingFile(file: string): string {
 
 /**
  * Opens a SQLite file. This thread reads the file on a connection that cannot write, not even when it is closed; a thread of its
- * own writes. That one opens the file first and closes it last: the last connection of a file writes the log back into it.
+ * own writes, so that the event loop waits for no disk (docs/decisions/021-writer-thread.md). That one opens the file first and
+ * closes it last: the last connection of a file writes the log back into it.
  *
  * @param file its path, without symbolic links
  */
 async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions): Promise<OpenedDatabase> {
-  const writer = createWriter(file, Math.max(patience, REQUEST_PATIENCE))
-  const files = await retry(writer.open, OPENING)
+  let writer: Promise<OpenedThread> | undefined
+  /** Returns the thread that writes. Where it has ended, what it was doing fails, and another one opens the same files. */
+  function useWriter(known?: OpenedFiles): Promise<OpenedThread> {
+    if (writer) return writer
+    const forget = () => {
+      writer = undefined
+    }
+    writer = openThread(file, { known })
+    writer.then(({ ended }) => ended.then(forget), forget)
+    return writer
+  }
+
+  const { files, close: closeWriter } = await retry(useWriter, OPENING)
   const begin = (connection: SqlDriverAdapter) => retry(() => connection.queryRaw(FIRST_QUERY), OPENING)
   const reader = await connectGuarded(file, { readonly: true }, begin, files).catch((error) =>
-    writer.close().then(() => Promise.reject(error)),
+    closeWriter().then(() => Promise.reject(error)),
   )
   const { connection, guard } = reader
+  const lateError = () => stateError(file, WRITER_LATE)
+  const gate = createWriteGate(Math.max(patience, REQUEST_PATIENCE), lateError)
   let damage: unknown
 
   /** Once the file is damaged, nothing is written until a restart. */
@@ -93,34 +109,35 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     }
   }
 
-  const again = { patience }
-  // A statement that fails because the file is locked has done nothing, and nothing else is repeated.
-  const write = <Result>(run: () => Promise<Result>) =>
-    retry(() => (damage ? Promise.reject(damage) : watch(run)), again)
-  const read: SqlDriverAdapter['queryRaw'] = (query) =>
-    retry(() => watch(() => connection.queryRaw(query).finally(guard.requireOwn)), again)
+  const read = (query: SqlQuery) => watch(() => connection.queryRaw(query).finally(guard.requireOwn))
+  async function write<Result>(run: (thread: Thread) => Promise<Result>): Promise<Result> {
+    if (damage) throw damage
+    return watch(() => gate.run(async () => run(await useWriter(files))))
+  }
 
+  // A statement that fails because the file is locked has done nothing, and nothing else is repeated.
+  const again = { patience }
   return {
     adapter: {
       provider: 'sqlite',
-      queryRaw: (query) => (isRead(query) ? read(query) : write(() => writer.run((thread) => thread.queryRaw(query)))),
-      executeRaw: (query) => write(() => writer.run((thread) => thread.executeRaw(query))),
+      queryRaw: (query) => retry(() => (isRead(query) ? read(query) : write(({ queryRaw }) => queryRaw(query))), again),
+      executeRaw: (query) => retry(() => write(({ executeRaw }) => executeRaw(query)), again),
     },
 
     // A lock is probed with an empty transaction, which writes nothing. Where a write has failed, or the disk looks full or
     // read-only, a page is written: only that shows when it is over, since clients stop writing to a server that is not ready.
     async probe() {
-      await watch(() => connection.queryRaw(toQuery('SELECT "seq" FROM "Plant" LIMIT 1')).finally(guard.requireOwn))
-      if (damage) throw damage
-      const writesPage = writer.hasFailed() || (await looksUnwritable(file))
-      await watch(() => writer.run((thread) => (writesPage ? thread.sync() : thread.executeScript(LOCK))))
+      await read(toQuery('SELECT "seq" FROM "Plant" LIMIT 1'))
+      const writesPage = gate.hasFailed() || (await looksUnwritable(file))
+      await write(({ sync, executeScript }) => (writesPage ? sync() : executeScript(LOCK)))
     },
 
     async close() {
       // SQLite would write to files of others. Nothing does at the end of the process: threads end first, and the reader cannot.
       if (!guard.mayClose()) return
       await connection.dispose()
-      await writer.close()
+      const thread = await writer?.catch(() => undefined)
+      if (thread) await limitTime(thread.close(), CLOSE_PATIENCE, lateError).catch(() => {})
     },
   }
 }
@@ -151,7 +168,7 @@ async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
   try {
     const created = mkdirSync(folder, { recursive: true })
     // SQLite syncs the folder of the file, but not the one that this is in.
-    if (created !== undefined) await syncFolder(path.dirname(created))
+    if (created !== undefined) await sync(path.dirname(created), 'r')
     // SQLite opens a file that it may not write to, and fails only at the first write.
     if (existsSync(file)) accessSync(file, constants.R_OK | constants.W_OK)
     // Another process may be faster.
@@ -174,21 +191,14 @@ async function beginReading(file: string): Promise<Session> {
     void connection.dispose()
     throw error
   })
-  return { connection, close: connection.dispose }
+  return { connection, [Symbol.asyncDispose]: connection.dispose }
 }
 
 /**
- * Opens a connection in a thread of its own, and runs its first statement. A migration takes long, and a disk may hang: the event
+ * Opens a connection in a thread of its own, and runs its first statements. A migration takes long, and a disk may hang: the event
  * loop must not wait for either.
  */
-async function begin(file: string, first: string): Promise<Transaction> {
-  const thread = startThread(file)
-  try {
-    await retry(() => thread.open(file, { migrates: true }), OPENING)
-    await retry(() => thread.executeScript(first), OPENING)
-    return { connection: thread, commit: () => thread.executeScript('COMMIT'), close: thread.close }
-  } catch (error) {
-    await thread.close()
-    throw error
-  }
+async function begin(file: string, script: string): Promise<Transaction> {
+  const thread = await openThread(file, { script })
+  return { connection: thread, commit: () => thread.executeScript('COMMIT'), [Symbol.asyncDispose]: thread.close }
 }

@@ -1,80 +1,71 @@
-import { DriverAdapterError } from '@prisma/driver-adapter-utils'
-import { StorageError, type StorageFailure } from '../engine.ts'
+import { DriverAdapterError, isDriverAdapterError } from '@prisma/driver-adapter-utils'
+import { StorageError, type StorageFault } from '../engine.ts'
 
 /** Codes for what SQLite itself does not see. */
 export const MOVED = 'MOVED'
 export const WRITER_LATE = 'WRITER_LATE'
 export const WRITER_ENDED = 'WRITER_ENDED'
 
-const BUSY: StorageFailure = { fault: 'locked', retryAfter: 1, isTemporary: true }
-const failure = (fault: StorageFailure['fault']): StorageFailure => ({ fault, retryAfter: 5, isTemporary: false })
-
-/** The codes of SQLite, of the system and of this folder: what each means, and what an operator should do, after the file. */
-const STATES: readonly (readonly [code: RegExp, StorageFailure, sentence: string])[] = [
-  [
-    /^SQLITE_NOTADB/,
-    failure('damaged'),
-    'is not a SQLite database: point DATABASE_URL at another file, or restore a backup',
-  ],
-  [/^SQLITE_CORRUPT/, failure('damaged'), 'is damaged: stop the server and put a backup in its place'],
+/** The codes of SQLite, of the system and of this folder: what each means, and what an operator should do, after the name of the file. */
+const STATES: readonly (readonly [code: RegExp, fault: StorageFault, sentence: string])[] = [
+  [/^SQLITE_NOTADB/, 'damaged', 'is not a SQLite database: point DATABASE_URL at another file, or restore a backup'],
+  [/^SQLITE_CORRUPT/, 'damaged', 'is damaged: stop the server and put a backup in its place'],
   [
     /^SQLITE_(BUSY|LOCKED|PROTOCOL)/,
-    BUSY,
+    'locked',
     'is locked by another process: stop that one, or wait for it; if there is none, its disk may not support locks: put it on a local disk',
   ],
   // SQLite's codes for any error of a lock but EAGAIN.
   [
     /^SQLITE_(PERM|IOERR_(LOCK|RDLOCK|UNLOCK|CHECKRESERVEDLOCK))/,
-    failure('io-error'),
+    'io-error',
     'is on a disk that does not support locks: put the database on a local disk',
   ],
   // SQLite creates the index of the log with a fixed size, which only a full disk has no room for.
   [
     /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/,
-    failure('disk-full'),
+    'disk-full',
     'cannot be written because the disk is full: free some space and retry',
   ],
   [
     /^(SQLITE_IOERR|EIO)/,
-    failure('io-error'),
+    'io-error',
     'cannot be read or written, I/O errors: its disk is full or fails; free some space, or check the disk',
   ],
-  [/^MOVED$/, failure('read-only'), 'was moved, deleted or replaced: put it back, or restart the server'],
+  [/^MOVED$/, 'read-only', 'was moved, deleted or replaced: put it back, or restart the server'],
   [
     /^(SQLITE_READONLY|EROFS)/,
-    failure('read-only'),
+    'read-only',
     'is read-only: its files must be ones that this user may write, on a disk that is writable',
   ],
   [
     /^(SQLITE_CANTOPEN|EACCES|EPERM|EISDIR|ENOTDIR|EEXIST|ENOENT)/,
-    failure('io-error'),
+    'io-error',
     'cannot be opened: it must be a file that this user may read and write, in a folder that this user may write to',
   ],
   [
     /^WRITER_LATE$/,
-    failure('io-error'),
+    'io-error',
     'cannot be written: its disk does not respond; check that it is mounted and not overloaded',
   ],
   [
     /^WRITER_ENDED$/,
-    failure('unavailable'),
+    'unavailable',
     'was not written, because the thread that writes has ended: it is started again; check the limits of memory',
   ],
   [
     /^(MODULE_NOT_FOUND|ERR_DLOPEN_FAILED)$/,
-    failure('unavailable'),
+    'unavailable',
     `cannot be opened: the package better-sqlite3 has no SQLite that runs on ${process.platform} ${process.arch}; install the packages again on this machine, use Linux, macOS or Windows on x64 or arm64, or set DATABASE_URL to PostgreSQL`,
   ],
 ]
 
 /** Creates the error of a state. */
 export function stateError(file: string, code: string, cause?: unknown): StorageError {
-  const [, known, sentence] = STATES.find(([pattern]) => pattern.test(code)) ?? [
-    undefined,
-    {},
-    `cannot be used (${code})`,
-  ]
-  return new StorageError(`${file} ${sentence}`, { ...known, cause })
+  const known = STATES.find(([pattern]) => pattern.test(code))
+  const [, fault, sentence] = known ?? [code, 'unavailable', `cannot be used (${code})`]
+  const isTemporary = fault === 'locked'
+  return new StorageError(`${file} ${sentence}`, { fault, isTemporary, retryAfter: isTemporary ? 1 : 5, cause })
 }
 
 /**
@@ -97,23 +88,15 @@ export function translate(error: unknown, file: string): unknown {
   return new DriverAdapterError({ kind: 'sqlite', extendedCode: 1, message, ...original })
 }
 
-/** An error as it crosses to another thread. */
-export type PlainError =
-  | { type: 'storage'; message: string; failure: StorageFailure }
-  | { type: 'adapter'; cause: DriverAdapterError['cause'] }
-  | { type: 'other'; error: unknown }
-
-/** Returns an error as data. */
-export function toPlainError(error: unknown): PlainError {
-  if (error instanceof StorageError) {
-    const { message, fault, retryAfter, isTemporary } = error
-    return { type: 'storage', message, failure: { fault, retryAfter, isTemporary } }
-  }
-  return error instanceof DriverAdapterError ? { type: 'adapter', cause: error.cause } : { type: 'other', error }
+/** Returns an error as data, which another thread gets as it is: of errors it keeps no class and no code. */
+export function toPlainError(error: unknown): unknown {
+  const isOurs = error instanceof StorageError || isDriverAdapterError(error)
+  return isOurs ? { ...error, message: error.message } : error
 }
 
 /** Returns the error of what {@link toPlainError} returned. */
-export function toError(plain: PlainError): unknown {
-  if (plain.type === 'storage') return new StorageError(plain.message, plain.failure)
-  return plain.type === 'adapter' ? new DriverAdapterError(plain.cause) : plain.error
+export function toError(plain: unknown): unknown {
+  if (plain instanceof Error) return plain
+  const { message, cause, ...failure } = plain as StorageError
+  return isDriverAdapterError(plain) ? new DriverAdapterError(plain.cause) : new StorageError(message, failure)
 }

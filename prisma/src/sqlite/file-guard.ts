@@ -71,41 +71,43 @@ export function createFileGuard(opened: OpenedFiles): FileGuard {
   const [{ name: file }] = opened as [OpenedFile]
   const folder = path.dirname(file)
   let trusted: string | undefined
-  /** The files that are not in their place, and what tells those that have their names from every other. */
-  let moved: (OpenedFile & { now: string | undefined })[] = []
+  /** The files that are not in their place. */
+  let moved: OpenedFiles = []
+  /** Whether another file has the name of one: that one stays lost, whatever happens to the names later. */
+  let isReplaced = false
 
-  /** Looks for moved files, unless one was replaced: that one stays lost, whatever happens to the names. */
-  function look(): { first: string | undefined; isReplaced: boolean } {
-    const wasReplaced = moved.some(({ now }) => now !== undefined)
+  /** Looks for moved files, and returns the name of the first. */
+  function findMoved(): string | undefined {
     const { ino, ctimeMs = Number.NaN } = statOf(folder) ?? {}
     const change = `${ino} ${ctimeMs}`
-    if (!wasReplaced && change !== trusted) {
-      moved = opened.map((each) => ({ ...each, now: inodeOf(each.name) })).filter(({ inode, now }) => now !== inode)
+    if (!isReplaced && change !== trusted) {
+      moved = opened.filter(({ name, inode }) => inodeOf(name) !== inode)
+      isReplaced = moved.some(({ name, inode }) => ![inode, undefined].includes(inodeOf(name)))
       // A second change in the same tick has the same time.
       trusted = moved.length === 0 && Date.now() - ctimeMs > MAX_CLOCK_TICK ? change : undefined
     }
-    return { first: moved[0]?.name, isReplaced: moved.some(({ now }) => now !== undefined) }
+    return moved[0]?.name
   }
 
   return {
     files: opened,
 
     requireAll() {
-      const { first } = look()
-      if (first !== undefined) throw stateError(first, MOVED)
+      const name = findMoved()
+      if (name !== undefined) throw stateError(name, MOVED)
     },
 
     requireOwn() {
-      const { first, isReplaced } = look()
-      if (first !== undefined && isReplaced) throw stateError(first, MOVED)
+      const name = findMoved()
+      if (name !== undefined && isReplaced) throw stateError(name, MOVED)
     },
 
-    mayClose: () => !look().isReplaced,
-
-    isLogMissing() {
-      const { first, isReplaced } = look()
-      return !isReplaced && first !== file && moved.some(({ name }) => name === `${file}-wal`)
+    mayClose() {
+      findMoved()
+      return !isReplaced
     },
+
+    isLogMissing: () => findMoved() !== file && !isReplaced && moved.some(({ name }) => name === `${file}-wal`),
   }
 }
 

@@ -1,11 +1,10 @@
 // A thread that uses SQLite for the thread that started it, see `startThread`.
 
-import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { type Connection, StorageError, select, toQuery } from '../engine.ts'
 import { connect } from './driver-adapter.ts'
-import { type PlainError, stateError, toPlainError, translate } from './errors.ts'
+import { stateError, toPlainError, translate } from './errors.ts'
 import { connectGuarded, type GuardedConnection, type OpenedFiles } from './file-guard.ts'
 
 /** How often the files are checked without a statement, in milliseconds: less than another process takes to start. */
@@ -23,34 +22,38 @@ const WRITE_FAILURE = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
 const SETTINGS = `
   PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
   PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 64000000`
-/** Prisma's migrations replace tables; with foreign keys on, that deletes the rows that refer to them. */
-const MIGRATION_SETTINGS = 'PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL'
+
+/** How to open a database. */
+export interface OpenFileOptions {
+  /** The first statements. Default: the settings of what writes for requests, which are checked. */
+  readonly script?: string
+  /** Its files, where this thread takes the place of one that has ended. */
+  readonly known?: OpenedFiles | undefined
+}
 
 /** What a thread does with a SQLite file for the one that started it, one operation after the other. */
 export interface FileOperations extends Connection {
   /**
-   * Opens a database to write to, and returns its files.
+   * Opens a database, and returns its files.
    *
-   * @param known its files, where this thread takes the place of one that has ended
-   * @param migrates whether to migrate it: a new file then stays empty until the end
    * @throws {StorageError} if it cannot be used
    */
-  open(file: string, options?: { known?: OpenedFiles | undefined; migrates?: boolean }): Promise<OpenedFiles>
+  open(file: string, options?: OpenFileOptions): Promise<OpenedFiles>
   /** Commits a page, unchanged: SQLite then syncs the log with all that was written before. */
   sync(): Promise<void>
   /** Closes the database, and returns whether it did: SQLite would write to files of others. */
   closeFile(): Promise<boolean>
-  /** Copies a database as it is at one moment, into the empty file `draft` of what will be `copy`; checks and syncs that. */
+  /** Copies a database as it is at one moment, into the empty file `draft` of what will be `copy`, and checks that. */
   copyFile(file: string, draft: string, copy: string): Promise<void>
 }
 
 let opened: (GuardedConnection & { saveLog(): Promise<void> }) | undefined
 
 const operations: FileOperations = {
-  async open(file, { known, migrates = false } = {}) {
+  async open(file, { script = SETTINGS, known } = {}) {
     const begin = async (connection: SqlDriverAdapter) => {
-      await connection.executeScript(migrates ? MIGRATION_SETTINGS : SETTINGS)
-      if (!migrates) await checkSettings(connection, file)
+      await connection.executeScript(script)
+      if (script === SETTINGS) await checkSettings(connection, file)
     }
     const guarded = await connectGuarded(file, { timeout: BUSY_TIMEOUT }, begin, known)
     const saveLog = createLogSaver(guarded)
@@ -101,32 +104,21 @@ const operations: FileOperations = {
   },
 }
 
-/** The names of what the thread does. */
-export type OperationName = keyof FileOperations
-
 /** Which operation to run. */
 export interface Command {
-  readonly id: number
-  readonly name: OperationName
+  readonly name: keyof FileOperations
   readonly args: readonly unknown[]
 }
 
-/** How the operation of a command has ended. */
-export type Outcome = { id: number; result: unknown } | { id: number; error: PlainError }
+/** How an operation has ended; an error as `toPlainError` returns it. */
+export type Outcome = { result: unknown } | { error: unknown }
 
-/** Checks a copy, and syncs it to disk. */
+/** Checks a copy. */
 async function checkCopy(copy: string): Promise<void> {
   const connection = connect(copy)
   const [result] = await select(connection, 'PRAGMA integrity_check').finally(connection.dispose)
   const problem = result?.['integrity_check']
   if (problem !== 'ok') throw new StorageError(`the copy ${copy} is damaged (${problem}): check the database`)
-  try {
-    const descriptor = openSync(copy, 'r+')
-    fsyncSync(descriptor)
-    closeSync(descriptor)
-  } catch (error) {
-    throw translate(error, copy)
-  }
 }
 
 /** SQLite ignores settings that it cannot have, such as WAL on some network file systems. */
@@ -166,17 +158,17 @@ async function write<Result>(run: (connection: SqlDriverAdapter) => Promise<Resu
   return run(connection).finally(check)
 }
 
-/** The operations that have not ended, which the end of the process waits for. */
-const count = workerData as Int32Array
+/** How many operations have not ended, which the end of the process waits for. */
+const running = workerData as Int32Array
 
-async function respond({ id, name, args }: Command): Promise<void> {
+async function respond({ name, args }: Command): Promise<void> {
   const run: (...args: never[]) => Promise<unknown> = operations[name]
   const outcome: Outcome = await run.apply(operations, args as never[]).then(
-    (result) => ({ id, result }),
-    (error) => ({ id, error: toPlainError(error) }),
+    (result) => ({ result }),
+    (error) => ({ error: toPlainError(error) }),
   )
-  Atomics.sub(count, 0, 1)
-  Atomics.notify(count, 0)
+  Atomics.sub(running, 0, 1)
+  Atomics.notify(running, 0)
   parentPort?.postMessage(outcome)
 }
 

@@ -1,9 +1,8 @@
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { createWriteGate, limitTime } from '../patience.ts'
-import { stateError, toError, WRITER_ENDED, WRITER_LATE } from './errors.ts'
+import { stateError, toError, WRITER_ENDED } from './errors.ts'
 import type { OpenedFiles } from './file-guard.ts'
-import type { Command, FileOperations, OperationName, Outcome } from './writer-thread.ts'
+import type { Command, FileOperations, OpenFileOptions, Outcome } from './writer-thread.ts'
 
 /** A thread that uses a SQLite file for this one. It keeps the process running only during an operation. */
 export interface Thread extends FileOperations {
@@ -13,16 +12,10 @@ export interface Thread extends FileOperations {
   close(): Promise<void>
 }
 
-/** What writes to a SQLite file, in a thread of its own. */
-export interface Writer {
-  /** Opens the file, and returns its files. */
-  open(): Promise<OpenedFiles>
-  /** Runs an operation that writes, after those before it. */
-  run<Result>(operation: (thread: FileOperations) => Promise<Result>): Promise<Result>
-  /** Whether the last write failed because of the database. */
-  hasFailed(): boolean
-  /** Closes the file and ends the thread, unless its disk does not respond. */
-  close(): Promise<void>
+/** A thread that has opened its file. */
+export interface OpenedThread extends Thread {
+  /** The file, and those that SQLite keeps next to it. */
+  readonly files: OpenedFiles
 }
 
 /** An operation without an outcome. */
@@ -31,23 +24,18 @@ interface Pending {
   reject(error: unknown): void
 }
 
-/** How long closing may take, in milliseconds: what is committed is in the log, and stays there. */
-const CLOSE_PATIENCE = 3_000
-
 // This file is TypeScript in development and in tests, JavaScript once it is built.
 const program = new URL(`./writer-thread${path.extname(import.meta.filename)}`, import.meta.url)
 /** How long the end of the process waits for operations, in milliseconds: nothing ends a statement, and one took 9 s. */
 const EXIT_PATIENCE = 1_000
-/** The number of operations of each thread that has not ended yet, which the thread counts down. */
-const counts = new Set<Int32Array>()
+/** How many operations have not ended yet: the threads count them down. */
+const running = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
 /** Whether a thread must not close its files, as it would where the process waits for its end. */
 let isThreadLeft = false
 process.on('exit', () => {
   const end = performance.now() + EXIT_PATIENCE
-  for (const count of counts) {
-    for (let left = Atomics.load(count, 0); left > 0; left = Atomics.load(count, 0)) {
-      if (Atomics.wait(count, 0, left, end - performance.now()) === 'timed-out') endNow()
-    }
+  for (let left = Atomics.load(running, 0); left > 0; left = Atomics.load(running, 0)) {
+    if (Atomics.wait(running, 0, left, end - performance.now()) === 'timed-out') endNow()
   }
   if (isThreadLeft) endNow()
 })
@@ -65,24 +53,22 @@ function endNow(): never {
  * @throws {StorageError} if the system starts no thread
  */
 export function startThread(file: string): Thread {
-  const count = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  const worker = startWorker(file, count)
-  counts.add(count)
-  const pending = new Map<number, Pending>()
+  const worker = startWorker(file)
+  /** In the order in which the thread runs them. */
+  const pending: Pending[] = []
   const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
-  let lastId = 0
+  let hasEnded = false
 
   function end(cause?: unknown): void {
-    counts.delete(count)
-    for (const { reject } of pending.values()) reject(stateError(file, WRITER_ENDED, cause))
-    pending.clear()
+    hasEnded = true
+    Atomics.sub(running, 0, pending.length)
+    for (const { reject } of pending.splice(0)) reject(stateError(file, WRITER_ENDED, cause))
   }
 
   worker.on('error', end).on('exit', () => end())
   worker.on('message', (outcome: Outcome) => {
-    const operation = pending.get(outcome.id)
-    pending.delete(outcome.id)
-    if (pending.size === 0) worker.unref()
+    const operation = pending.shift()
+    if (pending.length === 0) worker.unref()
     if ('error' in outcome) operation?.reject(toError(outcome.error))
     else operation?.resolve(outcome.result)
   })
@@ -90,15 +76,14 @@ export function startThread(file: string): Thread {
 
   /** Makes a function that lets the thread run an operation. */
   const command =
-    <Result>(name: OperationName) =>
+    <Result>(name: Command['name']) =>
     (...args: unknown[]): Promise<Result> =>
       new Promise((resolve, reject) => {
-        if (!counts.has(count)) throw stateError(file, WRITER_ENDED)
-        const id = ++lastId
-        pending.set(id, { resolve: resolve as Pending['resolve'], reject })
+        if (hasEnded) throw stateError(file, WRITER_ENDED)
+        pending.push({ resolve: resolve as Pending['resolve'], reject })
         worker.ref()
-        Atomics.add(count, 0, 1)
-        worker.postMessage({ id, name, args } satisfies Command)
+        Atomics.add(running, 0, 1)
+        worker.postMessage({ name, args } satisfies Command)
       })
 
   const closeFile = command<boolean>('closeFile')
@@ -113,68 +98,33 @@ export function startThread(file: string): Thread {
     ended,
 
     async close() {
-      if (!counts.has(count)) return
+      if (hasEnded) return
       if (await closeFile()) await worker.terminate()
       else isThreadLeft = true
     },
   }
 }
 
-function startWorker(file: string, count: Int32Array): Worker {
+function startWorker(file: string): Worker {
   try {
     // No module that was preloaded for the server, such as one that measures its requests.
-    return new Worker(program, { execArgv: [], workerData: count })
+    return new Worker(program, { execArgv: [], workerData: running })
   } catch (error) {
     throw stateError(file, WRITER_ENDED, error)
   }
 }
 
 /**
- * Creates what writes to a SQLite file, so that the event loop waits for no disk (docs/decisions/021-writer-thread.md). A thread
- * that has ended is started again by the next write; what it was doing fails.
+ * Starts a thread that opens a file, see {@link FileOperations.open}.
  *
- * @param patience how long a write may take, in milliseconds
+ * @throws {StorageError} if it cannot be used
  */
-export function createWriter(file: string, patience: number): Writer {
-  const { run, hasFailed } = createWriteGate(patience, () => stateError(file, WRITER_LATE))
-  let opened: Promise<Thread> | undefined
-  let files: OpenedFiles | undefined
-
-  /** Starts a thread that opens the file: the same files again, where it takes the place of another one. */
-  async function start(): Promise<Thread> {
-    const thread = startThread(file)
-    try {
-      files = await thread.open(file, { known: files })
-      return thread
-    } catch (error) {
-      await thread.close()
-      throw error
-    }
-  }
-
-  function open(): Promise<Thread> {
-    const opening = start()
-    const forget = () => {
-      if (opened === opening) opened = undefined
-    }
-    opening.then(({ ended }) => ended.then(forget), forget)
-    opened = opening
-    return opening
-  }
-
-  return {
-    async open() {
-      await open()
-      return files ?? []
-    },
-
-    run: (operation) => run(async () => operation(await (opened ?? open()))),
-    hasFailed,
-
-    async close() {
-      const thread = await opened?.catch(() => undefined)
-      if (!thread) return
-      await limitTime(thread.close(), CLOSE_PATIENCE, () => stateError(file, WRITER_LATE)).catch(() => {})
-    },
+export async function openThread(file: string, options?: OpenFileOptions): Promise<OpenedThread> {
+  const thread = startThread(file)
+  try {
+    return { ...thread, files: await thread.open(file, options) }
+  } catch (error) {
+    await thread.close()
+    throw error
   }
 }

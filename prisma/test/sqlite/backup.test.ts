@@ -23,9 +23,10 @@ test('a backup to a file that the database needs is rejected, however its path i
   const folder = path.dirname(file)
   const link = path.join(temporaryFolder(), 'link')
   symlinkSync(folder, link)
-  for (const suffix of ['', '-wal', '-shm', '-journal']) {
-    for (const name of [`${folder}/../${path.basename(folder)}/plants.db`, `${link}/plants.db`]) {
-      const reason = 'is a file of the database itself: choose another name for the copy'
+  for (const name of [`${folder}/../${path.basename(folder)}/plants.db`, `${link}/plants.db`]) {
+    await expectRejection(url, name, `${name} already exists`)
+    for (const suffix of ['-wal', '-shm', '-journal']) {
+      const reason = 'has the name of a file that SQLite keeps next to a database: choose another name'
       await expectRejection(url, name + suffix, `${name}${suffix} ${reason}`)
     }
   }

@@ -96,7 +96,7 @@ test('files are looked at by their paths only: opening and closing one would dro
     /^import \{[^}]*\b(open|openSync|readFile|readFileSync|createReadStream|copyFile|copyFileSync|writeFile|cp|cpSync)\b[^}]*\} from 'node:fs/m
   const names = readdirSync(folder).filter((name) => opening.test(readFileSync(new URL(name, folder), 'utf8')))
   // An empty file before SQLite has it, a copy before it has its name, a folder.
-  expect(names.sort()).toEqual(['backup.ts', 'engine.ts', 'writer-thread.ts'])
+  expect(names.sort()).toEqual(['backup.ts', 'engine.ts'])
 })
 
 // better-sqlite3 would cut it off, and open another file than the one that is watched.

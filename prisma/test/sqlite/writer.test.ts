@@ -22,7 +22,7 @@ test('what writes has the settings that durability needs, and what reads cannot 
   expect(await prisma.$queryRawUnsafe('SELECT * FROM pragma_journal_mode')).toEqual([{ journal_mode: 'wal' }])
   const reading = await (await loadEngine(url)).beginReading()
   await expect(reading.connection.executeRaw(toQuery('DELETE FROM "Plant"'))).rejects.toThrow('is read-only')
-  await reading.close()
+  await reading[Symbol.asyncDispose]()
 })
 
 test('a database whose disk does not support these settings is rejected', async () => {
