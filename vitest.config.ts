@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { listSkipped } from './test/helpers/list-skipped.ts'
 import { isLong } from './test/helpers/long-tests.ts'
 
@@ -17,10 +18,10 @@ const long = [
   // The packages as they are installed, on other runtimes, in browsers, and in the tools of other projects.
   'client/test/{package/package,recipes/*,tools/*}.test.ts',
   'contract/test/package.test.ts',
-  'test/{fresh-clone,release,supply-chain}.test.ts',
+  'test/{fresh-clone,release}.test.ts',
   // The guides, with nginx, systemd and containers.
   'test/{production-guide,several-machines}.test.ts',
-  'test/container/{deploy,image}.test.ts',
+  'test/container/image.test.ts',
   // The benchmark, each scenario briefly.
   'server/test/bench.test.ts',
   // Pages in a browser, and the Prisma command line.
@@ -30,6 +31,18 @@ const long = [
   'server/test/storage/{faulty-disk,postgresql-*,power-failures,storage-failures}.test.ts',
   'server/test/telemetry/slow-log-reader.test.ts',
 ]
+
+/** Those that take minutes, most of it with one process. */
+const slowest = /\/(faulty-disk|release|fresh-clone|production-guide|image|prisma-cli|bench|page|studio)\.test\.ts$/
+
+/** Begins with the slowest files, so that no core waits for one of them at the end. Without an earlier run, size would decide. */
+class SlowestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isSlow = ({ moduleId }: TestSpecification) => slowest.test(moduleId)
+    const projects = Map.groupBy(await super.sort(files), ({ project }) => project.name)
+    return [...projects.values()].flatMap((own) => [...own.filter(isSlow), ...own.filter((file) => !isSlow(file))])
+  }
+}
 
 const leftOut = isLong ? [] : long
 
@@ -56,6 +69,7 @@ export default defineConfig({
   test: {
     globalSetup: ['test/helpers/server/run-folder.ts'],
     maxWorkers,
+    sequence: { sequencer: SlowestFirst },
     // For the list of skipped tests.
     includeTaskLocation: true,
     // The JSON report is for .ci/run.

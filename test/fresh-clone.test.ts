@@ -1,17 +1,12 @@
 /** Runs `npm start` and `npm test` in a fresh clone, as a newcomer does. */
-import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { appendFile, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
-import { bareMachine, TRUST } from './helpers/bare-machine.ts'
-import { startProgram } from './helpers/programs.ts'
+import { bareMachine, STORE, TRUST } from './helpers/bare-machine.ts'
+import { root, runProgram, runToSuccess, startProgram } from './helpers/programs.ts'
 import { temporaryFolder } from './helpers/temporary.ts'
 
-const run = promisify(execFile)
-const repository = fileURLToPath(new URL('../', import.meta.url))
 vi.setConfig({ testTimeout: 1_200_000 })
 
 /** Runs `npm start` until the server is ready, does something, and ends it as a service manager does. Returns its output. */
@@ -29,39 +24,38 @@ async function start(use = async (_output: string) => {}): Promise<string> {
   return program.output()
 }
 
-/** The scripts that a page names and that only check or generate. */
-const CHECKING = ['lint', 'unused', 'typecheck', 'format', 'generate', 'sbom', 'prisma -- validate']
-/** Those that other tests run. */
-const TESTED = ['setup', 'dev', 'studio', 'plant-store', 'deploy', 'pack', 'pack-client', 'changeset']
-/** `audit` asks the registry, and `bench` takes long. */
-const UNTESTED = ['audit', 'bench']
+/** The scripts that a page names and that only write. */
+const WRITING = ['format', 'generate', 'prisma -- validate']
+/** Those that `npm test` runs, which other tests run, and `bench`, which takes long. */
+const OTHERS = `lint unused typecheck setup dev studio plant-store deploy pack pack-client changeset audit sbom bench`
 
 test('a test runs every script that a page names', async () => {
-  const { stdout } = await run('git', ['grep', '-ohE', 'npm run (--silent )?[a-z][a-z-]*', '--', '*.md'])
-  const named = new Set([...stdout.matchAll(/ ([a-z-]+)$/gm)].map(([, name]) => name))
-  expect([...named].sort()).toEqual([...CHECKING, ...TESTED, ...UNTESTED].map((script) => script.split(' ')[0]).sort())
+  const lines = await runToSuccess(['git', 'grep', '-ohE', 'npm run (--silent )?[a-z][a-z-]*', '--', '*.md'])
+  const named = new Set([...lines.matchAll(/ ([a-z-]+)$/gm)].map(([, name]) => name))
+  const run = [...WRITING.map((script) => script.split(' ')[0]), ...OTHERS.split(' ')]
+  expect([...named].sort()).toEqual(run.sort())
 })
 
 // The oldest Node.js, next to which the set-up installs a newer one. Vite does not support `#`, `?` and `%` in a path.
 const machine = bareMachine('node-18', 'npm-10')
 const clone = path.join(temporaryFolder(), "apps, of course/it's plänts")
-// Nothing of the tests' own, and with a home of its own, nothing in a cache.
-const env = { PATH: machine, HOME: temporaryFolder(), PORT: '0', ...TRUST }
+// Nothing of the tests' own, and with a home of its own, nothing that npm has cached.
+const env = { PATH: machine, HOME: temporaryFolder(), PORT: '0', ...TRUST, ...STORE }
 
 describe.runIf(machine)('in a fresh clone, without a compiler', () => {
   beforeAll(async () => {
-    await run('git', ['clone', '--quiet', repository, clone])
+    await runToSuccess(['git', 'clone', '--quiet', root, clone])
     // As companies have it: npm runs no hooks, neither of packages nor of ours.
     writeFileSync(path.join(env.HOME, '.npmrc'), 'ignore-scripts=true\n')
   })
 
-  const npm = (...parameters: string[]) => run('npm', parameters, { cwd: clone, env })
+  const run = (...command: string[]) => runToSuccess(command, { cwd: clone, env })
 
   test('npm start serves, the printed lines create and list a plant; the next prints none', async () => {
     const first = await start(async (output) => {
       const [create = '', list = ''] = output.match(/^ {2}curl .*$/gm) ?? []
-      expect((await run('sh', ['-c', create])).stdout).toBe('{"name":"Monstera deliciosa","tag":"aroid"}')
-      expect((await run('sh', ['-c', list])).stdout).toBe('[{"name":"Monstera deliciosa","tag":"aroid"}]')
+      expect(await run('sh', '-c', create)).toBe('{"name":"Monstera deliciosa","tag":"aroid"}')
+      expect(await run('sh', '-c', list)).toBe('[{"name":"Monstera deliciosa","tag":"aroid"}]')
     })
     expect(first).toContain('"msg":"closing"')
     expect(await start()).not.toMatch(/curl|install|lockfile|prisma /i)
@@ -72,36 +66,38 @@ describe.runIf(machine)('in a fresh clone, without a compiler', () => {
     const text = await readFile(source, 'utf8')
     await writeFile(source, text.replace("'closing'", "'closing, changed'"))
     expect(await start()).toContain('"msg":"closing, changed"')
-    await run('git', ['checkout', '--quiet', '.'], { cwd: clone })
+    await run('git', 'checkout', '--quiet', '.')
   })
 
-  test('npm test checks the code and runs the tests', async () => {
-    const { stdout } = await npm('test', '--', 'contract/test/openapi.test.ts')
-    expect(stdout).toMatch(/Tests .*\d+ passed/)
+  test('npm test lints, looks for unused code, checks the types, and runs the tests', async () => {
+    expect(await run('npm', 'test', '--', 'contract/test/openapi.test.ts')).toMatch(/Tests .*\d+ passed/)
   })
 
-  test.each(CHECKING)('npm run %s finds nothing and changes nothing', async (script) => {
-    await npm('run', ...script.split(' '))
-    expect((await run('git', ['status', '--porcelain'], { cwd: clone })).stdout).toBe('')
+  test.each(WRITING)('npm run %s changes nothing', async (script) => {
+    await run('npm', 'run', ...script.split(' '))
+    expect(await run('git', 'status', '--porcelain')).toBe('')
   })
 
   test('set-up does nothing twice, and does again what a change has made stale', async () => {
-    const setUp = () => npm('run', '--silent', 'setup')
+    const setUp = () => runProgram(['npm', 'run', '--silent', 'setup'], { cwd: clone, env })
     const written = async () => (await stat(`${clone}/prisma/src/generated/sqlite/client.ts`)).mtimeMs
     const first = await written()
-    expect(await setUp()).toEqual({ stdout: '', stderr: '' })
+    expect(await setUp()).toEqual({ exitCode: 0, stdout: '', stderr: '' })
     expect(await written()).toBe(first)
     for (const file of ['prisma/schema.prisma', 'contract/src/plants.ts'])
       await appendFile(`${clone}/${file}`, '\n// A change.\n')
     await rm(`${clone}/client/node_modules`, { recursive: true })
-    expect(await setUp()).toEqual({ stdout: '', stderr: expect.stringMatching(/Done in.*\nBuilding: /s) })
+    const stderr = expect.stringMatching(/Done in.*\nBuilding: /s)
+    expect(await setUp()).toEqual({ exitCode: 0, stdout: '', stderr })
     expect(await written()).toBeGreaterThan(first)
-    await run('git', ['checkout', '--quiet', '.'], { cwd: clone })
+    await run('git', 'checkout', '--quiet', '.')
   })
 
   test('npm run pack-client needs no set-up before', async () => {
-    await run('git', ['clean', '-fdxq'], { cwd: clone })
-    await npm('run', 'pack-client')
-    expect((await run('tar', ['-tzf', 'plant-store-client.tgz'], { cwd: clone })).stdout).toContain('package/dist/esm/')
+    // The packages, which npm start has installed, are linked again.
+    await run('git', 'clean', '-fdxq', '--exclude=/node_modules')
+    await rm(`${clone}/node_modules/.cache/set-up`, { recursive: true })
+    await run('npm', 'run', 'pack-client')
+    expect(await run('tar', '-tzf', 'plant-store-client.tgz')).toContain('package/dist/esm/')
   })
 })

@@ -1,18 +1,16 @@
 /** Runs what README.md says to run, and compares the pages for people with the code. */
-import { execFile, execFileSync } from 'node:child_process'
+
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { contract } from '@plant-store/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isLong } from './helpers/long-tests.ts'
-import { codeBlocks } from './helpers/production/guide.ts'
+import { codeBlocks, shell } from './helpers/production/guide.ts'
+import { root } from './helpers/programs.ts'
 import { startTestServer, type TestServer } from './helpers/server/start-test-server.ts'
 import { temporaryFolder } from './helpers/temporary.ts'
 
-const run = promisify(execFile)
-const root = fileURLToPath(new URL('../', import.meta.url))
 const readme = readFileSync(`${root}README.md`, 'utf8')
 
 const blocks = (language: string) => codeBlocks(readme, language)
@@ -34,8 +32,7 @@ test('the curl calls with a new token respond as shown, and so does an error', a
   const [plant = ''] = blocks('json')
   const script = `${create}\n${list}`.replaceAll('http://127.0.0.1:3000', server.url)
   expect(script).toContain('token create')
-  const { stdout } = await run('sh', ['-e', '-c', script], { cwd: root, env: environment() })
-  expect(stdout).toBe(`${plant.trim()}[${plant.trim()}]`)
+  expect(await shell(script, { env: environment() })).toBe(`${plant.trim()}[${plant.trim()}]`)
   expect(readme).toContain(`\`${await (await server.post('{"id":1}')).text()}\``)
 })
 
@@ -52,8 +49,7 @@ test.runIf(isLong)(
     const before = existsSync(file) ? readFileSync(file) : undefined
     try {
       // As in a folder next to the app.
-      const offline = environment({ npm_config_offline: 'true' })
-      await run('sh', ['-e', '-c', commands.replace('cd ..', 'cd "$1"'), 'sh', parent], { cwd: root, env: offline })
+      await shell(commands.replace('cd ..', `cd ${parent}`), { env: environment({ npm_config_offline: 'true' }) })
     } finally {
       if (before) writeFileSync(file, before)
       else rmSync(file, { force: true })
@@ -62,8 +58,9 @@ test.runIf(isLong)(
     const { token } = await server.createToken({ account: 'elsewhere' })
     writeFileSync(path.join(app, 'plants.mjs'), snippet.replaceAll('http://127.0.0.1:3000', server.url))
     const [, command = ''] = /Save this as `plants.mjs` .*run `(.+)` there/.exec(readme) ?? []
-    const { stdout } = await run('sh', ['-e', '-c', command], { cwd: app, env: environment({ TOKEN: token }) })
-    expect(stdout).toMatch(/^Monstera deliciosa aroid\n400 40003 /)
+    expect(await shell(command, { cwd: app, env: environment({ TOKEN: token }) })).toMatch(
+      /^Monstera deliciosa aroid\n400 40003 /,
+    )
   },
 )
 

@@ -1,8 +1,9 @@
-/** The scripts of the root's package.json, the pre-commit hook, and the workflows. */
+/** The scripts of the root's package.json, what they install, the pre-commit hook, and the workflows. */
 import { spawnSync } from 'node:child_process'
 import {
   copyFileSync,
   cpSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -12,18 +13,16 @@ import {
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { startProgram, until } from './helpers/programs.ts'
+import { isLong } from './helpers/long-tests.ts'
+import { root, startProgram, until } from './helpers/programs.ts'
 import { temporaryDatabase, temporaryFolder } from './helpers/temporary.ts'
 
-const root = fileURLToPath(new URL('../', import.meta.url))
 const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
 
-function run(program: string, parameters: string[], { cwd = root, ...environment }: Record<string, string> = {}) {
-  return spawnSync(program, parameters, { cwd, env: { ...process.env, ...environment }, encoding: 'utf8' })
-}
+const run = (program: string, parameters: string[], { cwd = root, ...settings }: Record<string, string> = {}) =>
+  spawnSync(program, parameters, { cwd, env: { ...process.env, ...settings }, encoding: 'utf8', maxBuffer: 2 ** 26 })
 
 /** The scripts of each package.json. */
 const scripts = ['', 'contract/', 'prisma/', 'server/', 'client/', 'client/example/'].flatMap((folder) => {
@@ -145,9 +144,56 @@ test('what is installed next to the workspace has lockfiles, with an integrity a
   }
 })
 
+test.runIf(isLong)('no dependency has a known vulnerability', ({ skip }) => {
+  const { status, stdout, stderr } = run('npm', ['run', '--silent', 'audit'])
+  if (/ERR_PNPM_AUDIT_(BAD_RESPONSE|ENDPOINT_NOT_EXISTS)/.test(stdout + stderr))
+    skip('This registry does not support it.')
+  expect(stdout + stderr).toContain('No known vulnerabilities found')
+  expect(status).toBe(0)
+})
+
+test.runIf(isLong)(
+  'the SBOM lists the dependencies of the server, also one that is copied, and none that only tests need',
+  () => {
+    const { stdout } = run('npm', ['run', '--silent', 'sbom'])
+    const { bomFormat, components } = JSON.parse(stdout.slice(stdout.indexOf('{')))
+    expect(bomFormat).toBe('CycloneDX')
+    const names = components.map(({ group, name }: { group?: string; name: string }) =>
+      group ? `${group}/${name}` : name,
+    )
+    expect(names).toEqual(expect.arrayContaining(['express', 'better-sqlite3', 'swagger-ui-dist', '@ts-rest/core']))
+    expect(names).not.toContain('vitest')
+  },
+)
+
+// npm only ignores a binary that it cannot install, and pnpm would download one.
+test.runIf(isLong && process.platform === 'linux').each(['pnpm', `@pnpm/exe.linux-${process.arch}`])(
+  'pnpm is rejected with another integrity of %s',
+  (name) => {
+    const folder = temporaryFolder()
+    cpSync(`${root}scripts`, path.join(folder, 'scripts'), { recursive: true })
+    const lockfile = path.join(folder, 'scripts/pnpm/package-lock.json')
+    const text = readFileSync(lockfile, 'utf8')
+    const { integrity } = JSON.parse(text).packages[`node_modules/${name}`]
+    writeFileSync(lockfile, text.replace(integrity, `sha512-${'A'.repeat(86)}==`))
+    const { status, stderr } = run(process.execPath, ['scripts/pnpm.mjs'], { cwd: folder })
+    expect([stderr, status]).toEqual([expect.stringMatching(/^npm cannot install .* as scripts\/pnpm names it/), 1])
+    expect(existsSync(path.join(folder, 'node_modules/.cache/pnpm'))).toBe(false)
+  },
+)
+
 function readLockfile(file: string): Record<string, Record<string, unknown>> {
   return JSON.parse(readFileSync(root + file, 'utf8')).packages
 }
+
+test('deploy needs a new folder', () => {
+  const folder = temporaryFolder()
+  writeFileSync(path.join(folder, 'mine'), '')
+  const deploy = (...folders: string[]) => run('node', ['scripts/deploy.mjs', ...folders])
+  expect(deploy()).toMatchObject({ status: 1, stderr: 'Usage: npm run deploy -- FOLDER\n' })
+  expect(deploy(folder)).toMatchObject({ status: 1, stderr: `${folder} is not empty. Name a new folder.\n` })
+  expect(readdirSync(folder)).toEqual(['mine'])
+})
 
 test('the set-up has a supported Node.js for every platform', () => {
   const { '': _, ...packages } = readLockfile('scripts/node/package-lock.json')

@@ -1,28 +1,61 @@
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { createMigrated, openConnection, runSql } from '../../test/helpers/database/databases.ts'
 import {
-  addPlants,
-  countPlants,
-  createWithPlants,
-  readStoredRows,
-  startEngines,
-} from '../../test/helpers/database/stored-rows.ts'
+  newDatabase,
+  openConnection,
+  query,
+  runSql,
+  startOwnPostgresql,
+} from '../../test/helpers/database/databases.ts'
 import { until } from '../../test/helpers/programs.ts'
 import { temporaryDatabase } from '../../test/helpers/temporary.ts'
 import { copyDatabase } from '../src/copy.ts'
 import { openDatabase } from '../src/database.ts'
 import { type OnProgress, StorageError } from '../src/index.ts'
 
-const newUrl = await startEngines()
-
-const newTarget = () => createMigrated(newUrl.PostgreSQL())
+const postgresql = await startOwnPostgresql()
+let databases = 0
+const newTarget = () => postgresql.create(`copy${++databases}`)
 
 /** More than one batch. */
 const MANY = 500
 
 const copy = (from: string, to: string, onProgress?: OnProgress) =>
   copyDatabase({ url: from, setting: '--from' }, { url: to, setting: '--to' }, onProgress)
+
+/** Inserts plants with the ids of a range. */
+async function addPlants(url: string, first: number, last: number): Promise<void> {
+  const { plants, close } = await openDatabase(url, { patience: 20_000 })
+  const ids = Array.from({ length: last - first + 1 }, (_, index) => String(first + index))
+  await plants.insert(ids.map((id) => ({ account: 'many', id, name: `Monstera ${id}`, tag: null })))
+  await close()
+}
+
+/** Creates a SQLite database with some plants. */
+async function newSource(count = 1): Promise<string> {
+  const url = await newDatabase()
+  await addPlants(url, 1, count)
+  return url
+}
+
+type Row = Record<string, unknown>
+
+/** Reads everything that a database stores, the same for every engine: times in milliseconds. */
+async function readStoredRows(url: string) {
+  const read = async (table: string, key: string) =>
+    (await query<Row>(url, `SELECT * FROM "${table}" ORDER BY "${key}"`)).map((row) => {
+      const values = Object.entries(row).map(([name, value]) => {
+        const text = name.endsWith('At') ? new Date(value as string).getTime() : String(value)
+        return [name, value === null ? value : text]
+      })
+      return Object.fromEntries(values) as Row
+    })
+  return {
+    plants: await read('Plant', 'seq'),
+    tokens: await read('Token', 'id'),
+    secrets: await read('Secret', 'name'),
+  }
+}
 
 const UNUSUAL: [id: string, name: string, tag: string | null][] = [
   ['-9223372036854775808', 'int64, the lowest', null],
@@ -34,7 +67,7 @@ const UNUSUAL: [id: string, name: string, tag: string | null][] = [
 ]
 
 test('everything is copied in order, and the next plant follows', async () => {
-  const [source, target] = [await createWithPlants(newUrl.SQLite(), MANY), await newTarget()]
+  const [source, target] = [await newSource(MANY), await newTarget()]
   const database = await openDatabase(source, { patience: 20_000 })
   // An id may be in many accounts.
   for (const account of ['ann', 'ben']) {
@@ -49,7 +82,7 @@ test('everything is copied in order, and the next plant follows', async () => {
   // Gaps, and numbers that were used before: the last plant is deleted.
   await runSql(source, `DELETE FROM "Plant" WHERE "seq" % 7 = 0 OR "seq" = (SELECT max("seq") FROM "Plant")`)
 
-  const plants = await countPlants(source)
+  const { length: plants } = (await readStoredRows(source)).plants
   const progress: number[][] = []
   const onProgress: OnProgress = (...each) => progress.push(each)
   expect(await copy(source, target, onProgress)).toMatchObject({ plants, tokens: 2 })
@@ -63,14 +96,14 @@ test('everything is copied in order, and the next plant follows', async () => {
 
 /** Adds a plant, and returns its `seq`, which is the largest. */
 async function addPlant(url: string): Promise<number> {
-  await addPlants(url, 1, MANY + 1)
+  await addPlants(url, MANY + 1, MANY + 1)
   const { plants } = await readStoredRows(url)
   expect(plants.at(-1)?.['id']).toBe(String(MANY + 1))
   return Number(plants.at(-1)?.['seq'])
 }
 
 test('a change of the source while it is copied fails the verification, and leaves the target empty', async () => {
-  const [source, target] = [await createWithPlants(newUrl.SQLite(), MANY), await newTarget()]
+  const [source, target] = [await newSource(MANY), await newTarget()]
   // Stops the copy at its first plants, which are read by then.
   const other = await openConnection(target)
   await other.run(`
@@ -90,7 +123,7 @@ test.each([
   ['plant', `INSERT INTO "Plant" ("account", "id", "name") VALUES ('x', 'x', 'private')`],
   ['token', `INSERT INTO "Token" ("id", "hash", "account", "scopes") VALUES ('x', 'x', 'private', 'read')`],
 ])('a target that has a %s is rejected and unchanged', async (found, insert) => {
-  const [source, target] = [await createWithPlants(newUrl.SQLite(), 1), await newTarget()]
+  const [source, target] = [await newSource(), await newTarget()]
   await runSql(target, insert)
   const before = await readStoredRows(target)
   const reason = `is not empty, it has a ${found}: choose a new database as the target, or check --from`
@@ -99,7 +132,7 @@ test.each([
 })
 
 test('a target on which a server was started once gets the secrets of the source', async () => {
-  const [source, target] = [await createWithPlants(newUrl.SQLite(), 1), await newTarget()]
+  const [source, target] = [await newSource(), await newTarget()]
   await runSql(source, `INSERT INTO "Secret" VALUES ('cursor', 'known to clients')`)
   await runSql(target, `INSERT INTO "Secret" VALUES ('cursor', 'new'), ('other', 'new')`)
   await copy(source, target)
@@ -107,7 +140,7 @@ test('a target on which a server was started once gets the secrets of the source
 })
 
 test('only SQLite is copied, and only to PostgreSQL', async () => {
-  const [sqlite, postgresql] = [await createWithPlants(newUrl.SQLite(), 1), await newTarget()]
+  const [sqlite, postgresql] = [await newSource(), await newTarget()]
   const error = new StorageError('--from must name a SQLite database, and --to a PostgreSQL one')
   await expect(copy(sqlite, sqlite)).rejects.toThrow(error)
   await expect(copy(postgresql, sqlite)).rejects.toThrow(error)
@@ -120,15 +153,15 @@ test('a source that does not exist or is not migrated is rejected with what to r
   )
   writeFileSync(missing.file, '')
   await expect(copy(missing.url, target)).rejects.toThrow(/needs the migrations .*"plant-store migrate" with it/)
-  const source = await createWithPlants(newUrl.SQLite(), 1)
-  await expect(copy(source, newUrl.PostgreSQL())).rejects.toThrow(/does not exist: create it .* or check --to$/)
+  const source = await newSource()
+  await expect(copy(source, postgresql.url('missing'))).rejects.toThrow(/does not exist: create it .* or check --to$/)
 })
 
 test.each([
   [`"createdAt" = 'yesterday'`, 'invalid input syntax for type timestamp'],
   [`"name" = 'a' || char(0) || 'b'`, 'unsupported Unicode escape sequence'],
 ])('what PostgreSQL cannot store is rejected: %s', async (set, reason) => {
-  const source = await createWithPlants(newUrl.SQLite(), 3)
+  const source = await newSource(3)
   await runSql(source, `UPDATE "Plant" SET ${set} WHERE "seq" = 2`)
   await expect(copy(source, await newTarget())).rejects.toThrow(reason)
 })

@@ -1,7 +1,6 @@
 /** Builds the image and runs the commands of docs/production/container, with Debian's programs and no registry of images. */
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { installDocker, missingPrograms, removeDocker } from '../helpers/container/docker.ts'
@@ -9,13 +8,11 @@ import { runSql, startOwnPostgresql } from '../helpers/database/databases.ts'
 import { demandPasswords } from '../helpers/database/postgresql.ts'
 import { run } from '../helpers/packed-package.ts'
 import { codeBlock, readGuide, shell } from '../helpers/production/guide.ts'
-import { freePort, until } from '../helpers/programs.ts'
+import { freePort, responds, root, until } from '../helpers/programs.ts'
 import { temporaryFolder } from '../helpers/temporary.ts'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
 const guide = readGuide('container/README.md')
 const missing = missingPrograms()
-if (missing.length > 0) console.log(`No image is built: not installed: ${missing.join(', ')}.`)
 
 describe.runIf(missing.length === 0)('the image', () => {
   const folder = temporaryFolder()
@@ -43,10 +40,7 @@ describe.runIf(missing.length === 0)('the image', () => {
     return shell(text, { env: { ...process.env, PATH: `${folder}:${process.env['PATH']}` } })
   }
 
-  async function waitUntilReady(): Promise<void> {
-    const isReady = async () => (await fetch(`http://127.0.0.1:${adminPort}/readyz`)).ok
-    await until(() => isReady().catch(() => false))
-  }
+  const waitUntilReady = () => until(responds(`http://127.0.0.1:${adminPort}/readyz`, (status) => status === 200))
 
   const inspect = async (format: string, name = 'localhost/plant-store') =>
     (await docker('inspect', '--format', format, name)).trim()
@@ -62,10 +56,7 @@ describe.runIf(missing.length === 0)('the image', () => {
     return names()
   }
 
-  async function names(): Promise<string[]> {
-    const list = (await (await call()).json()) as { name: string }[]
-    return list.map(({ name }) => name)
-  }
+  const names = async () => ((await (await call()).json()) as { name: string }[]).map(({ name }) => name)
 
   test('adds at most 80 MB to Node.js, runs as a numeric user, and names its commit', async () => {
     const base = Number(await inspect('{{.Size}}', `docker.io/library/node:${nodeVersion}-bookworm-slim`))
@@ -134,10 +125,9 @@ describe.runIf(missing.length === 0)('the image', () => {
   test('the migration and a server of the profile postgresql run with the settings of compose.yaml', async () => {
     const { services } = readComposeFile()
     const postgresql = await startOwnPostgresql({ prepare: demandPasswords })
-    const database = "DATABASE plants OWNER plant_store TEMPLATE template0 ENCODING 'UTF8'"
-    for (const created of ["ROLE plant_store LOGIN PASSWORD 'secret'", database]) {
-      await runSql(postgresql.url('postgres'), `CREATE ${created}`)
-    }
+    const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
+    await administrate(`CREATE ROLE plant_store LOGIN PASSWORD 'secret'`)
+    await administrate(`CREATE DATABASE plants OWNER plant_store TEMPLATE template0 ENCODING 'UTF8'`)
     /** Runs a service of compose.yaml, without its network. */
     const runService = (name: string, ...options: string[]) => {
       const { environment, command = [] } = services[name] ?? {}

@@ -1,15 +1,15 @@
 /**
  * What the files of docs/production, compose.yaml and the Dockerfile have in common with the settings. The other tests of this folder and test/production-guide.test.ts run these files.
  */
+
 import { readFileSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { codeBlock, isInstalled, readGuide, shell } from '../helpers/production/guide.ts'
+import { root } from '../helpers/programs.ts'
 import { temporaryFolder } from '../helpers/temporary.ts'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
 const read = (name: string) => readFileSync(root + name, 'utf8')
 
 const dockerfile = read('Dockerfile')
@@ -23,19 +23,12 @@ const image = Object.fromEntries(
 const healthCheck: string[] = JSON.parse(/^HEALTHCHECK .*CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]')
 const { services } = readComposeFile()
 
-const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'] as const
-
-/** What the tests need of a container of a pod. */
-interface Container extends Record<(typeof PROBES)[number], { httpGet: { path: string; port: string } }> {
-  env: { name: string; value?: string }[]
-}
-
 const kubernetes = readGuide('kubernetes.yaml')
 const documents = parseAllDocuments(kubernetes).map((document) => document.toJS())
 const [job, deployment] = documents
 const { containers, terminationGracePeriodSeconds } = deployment.spec.template.spec
-const container: Container = containers[0]
-const pod = Object.fromEntries(container.env.map(({ name, value }) => [name, value ?? '']))
+const variables: { name: string; value?: string }[] = containers[0].env
+const pod = Object.fromEntries(variables.map(({ name, value }) => [name, value ?? '']))
 
 /** Reads a number of a file in docs/production. */
 const numberIn = (name: string, pattern: RegExp) => Number(pattern.exec(readGuide(name))?.[1])
@@ -57,14 +50,8 @@ test.each([
 
 test('the commands in kubernetes.yaml name what is in it, and no pod gets variables of services', () => {
   const commands = [...kubernetes.matchAll(/^# {3}(kubectl (?:scale|wait|apply) .*)$/gm)].map(([, command]) => command)
-  expect(commands.map((command) => command?.split(' ')[1])).toEqual([
-    'scale',
-    'wait',
-    'apply',
-    'wait',
-    'apply',
-    'scale',
-  ])
+  const verbs = commands.map((command) => command?.split(' ')[1])
+  expect(verbs.join(' ')).toBe('scale wait apply wait apply scale')
   const selected = { app: 'plant-store' }
   expect([job.metadata, deployment.metadata]).toEqual([
     { name: /job\/(\S+)/.exec(kubernetes)?.[1], labels: { app: /apply .*--selector=app=(\S+)/.exec(kubernetes)?.[1] } },
@@ -108,15 +95,15 @@ test('the base of the image is the version of Node.js that the tests run on; it 
   expect(readGuide('container/README.md')).toContain(base)
 })
 
-test('nginx accepts the balancer of compose.yaml', async ({ skip }) => {
-  if (!isInstalled('nginx')) skip('nginx is not installed.')
+test.runIf(isInstalled('nginx'))('nginx accepts the balancer of compose.yaml', async () => {
   const folder = temporaryFolder()
   writeFileSync(`${folder}/nginx.conf`, readGuide('container/nginx.conf').replaceAll(/\/tmp\/|\/dev\//g, `${folder}/`))
   await shell(`nginx -t -q -c ${folder}/nginx.conf`)
 })
 
 test('the probes of kubernetes.yaml ask the private port, and the image whether its server is ready', () => {
-  const asked = ['/livez', '/livez', '/readyz'].map((path) => ({ path, port: 'admin' }))
-  expect(PROBES.map((name) => container[name].httpGet)).toEqual(asked)
+  const ask = (path: string) => ({ httpGet: { path, port: 'admin' } })
+  const probes = { startupProbe: ask('/livez'), livenessProbe: ask('/livez'), readinessProbe: ask('/readyz') }
+  expect(containers[0]).toMatchObject(probes)
   expect(healthCheck).toEqual(['plant-store', 'ready'])
 })

@@ -1,4 +1,5 @@
 import { readdirSync, symlinkSync } from 'node:fs'
+import { homedir } from 'node:os'
 import path from 'node:path'
 import { findRuntime } from './runtimes.ts'
 import { temporaryFolder } from './temporary.ts'
@@ -12,6 +13,9 @@ const NODE = /^(?:node|nodejs|npm|npx|pnpm|pnpx|corepack)$/
 export const TRUST: Record<string, string> = process.env['NODE_EXTRA_CA_CERTS']
   ? { NODE_EXTRA_CA_CERTS: process.env['NODE_EXTRA_CA_CERTS'] }
   : {}
+
+/** Where pnpm has what the set-up of this repository downloaded, as .ci/run does without any cache. */
+export const STORE = { pnpm_config_store_dir: path.join(homedir(), '.local/share/pnpm/store') }
 
 /**
  * Returns the PATH of a machine with Node.js and npm, in the versions of the given packages of the runtimes (such as `node-22`

@@ -1,15 +1,9 @@
-import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { exclusively } from './programs.ts'
+import { exclusively, root, runToSuccess } from './programs.ts'
 import { temporaryFolder } from './temporary.ts'
-
-const execute = promisify(execFile)
-const pnpm = fileURLToPath(new URL('../../scripts/pnpm.mjs', import.meta.url))
 
 /** An app outside the workspace, with a packed package installed. */
 export interface Consumer {
@@ -39,10 +33,10 @@ export async function installPackage(
   const name: string = JSON.parse(await readFile(path.join(source, 'package.json'), 'utf8')).name
   const tarball = path.join(tmpdir(), `${name.replace('/', '-')}.tgz`)
   // Once for all test files of a run: packing builds the package, and removes files that another process packs.
-  await exclusively(path.join(source, 'node_modules/.pack.lock'), async () => {
+  await exclusively(`${tarball}.lock`, async () => {
     if (existsSync(tarball)) return
     await run('npm', ['run', '--silent', 'build'], source)
-    await run(process.execPath, [pnpm, 'pack', '--out', tarball], source)
+    await run(process.execPath, [`${root}scripts/pnpm.mjs`, 'pack', '--out', tarball], source)
   })
   await writeFile(path.join(folder, 'package.json'), '{ "private": true, "type": "module" }')
   const copies = await Promise.all(dependencies.map((dependency) => copyPackage(source, dependency, folder)))
@@ -85,25 +79,7 @@ async function copyPackage(source: string, name: string, folder: string): Promis
  *
  * @param settings environment variables to add to those of this process, without those of the npm that runs the tests
  */
-export async function run(
-  program: string,
-  parameters: string[],
-  cwd: string,
-  settings: NodeJS.ProcessEnv = {},
-): Promise<string> {
-  const options = {
-    cwd,
-    env: { ...withoutNpmSettings(), ...settings },
-    maxBuffer: 16 * 2 ** 20,
-  }
-  try {
-    return (await execute(program, parameters, options)).stdout
-  } catch (error) {
-    const { stdout, stderr } = error as { stdout: string; stderr: string }
-    throw new Error(`${program} ${parameters.join(' ')} failed:\n${stdout}${stderr}`, { cause: error })
-  }
-}
-
-function withoutNpmSettings(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith('npm_')))
+export function run(program: string, parameters: string[], cwd: string, settings: NodeJS.ProcessEnv = {}) {
+  const own = Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith('npm_'))
+  return runToSuccess([program, ...parameters], { cwd, env: { ...Object.fromEntries(own), ...settings } })
 }

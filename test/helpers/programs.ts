@@ -1,10 +1,15 @@
 import { type SpawnOptions, type SpawnOptionsWithoutStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync } from 'node:fs'
+import { mkdir, rmdir } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+/** The folder of the repository, with a slash at its end. */
+export const root = fileURLToPath(new URL('../../', import.meta.url))
 
 const INTERVAL = 20
 
@@ -69,6 +74,17 @@ export async function runProgram(command: readonly string[], options: SpawnOptio
   return { exitCode, stdout, stderr }
 }
 
+/**
+ * Runs a program to its end, and returns its standard output.
+ *
+ * @throws Error with all that it has printed, if it fails
+ */
+export async function runToSuccess(command: readonly string[], options?: SpawnOptions): Promise<string> {
+  const { exitCode, stdout, stderr } = await runProgram(command, options)
+  if (exitCode !== 0) throw new Error(`${command.join(' ')} failed:\n${stdout}${stderr}`)
+  return stdout
+}
+
 /** A program that runs in the background. */
 export interface Program extends AsyncDisposable {
   pid: number
@@ -114,41 +130,23 @@ export async function startProgram(
 
 /** Whether something responds to requests of a URL, with a status that counts. */
 export function responds(url: string, counts = (_status: number) => true): () => Promise<boolean> {
-  return async () => counts((await fetch(url)).status)
+  return () =>
+    fetch(url).then(
+      ({ status }) => counts(status),
+      () => false,
+    )
 }
 
 /** How long another process may hold a lock, in milliseconds: it may install tools. */
 const LOCK_TIMEOUT = 300_000
 
 /**
- * Runs an action while no other process does, such as that of another test file.
+ * Runs an action while no other process of a run does, such as that of another test file.
  *
- * @param lock a path that does not exist: a link to the id of the process. That of a process that was killed does not count
+ * @param lock the name of a folder that does not exist, in one that is removed after the run
  */
 export async function exclusively<T>(lock: string, action: () => Promise<T>): Promise<T> {
-  await until(() => acquire(lock), LOCK_TIMEOUT)
-  try {
-    return await action()
-  } finally {
-    rmSync(lock)
-  }
-}
-
-function acquire(lock: string): boolean {
-  try {
-    symlinkSync(String(process.pid), lock)
-    return true
-  } catch {
-    return removeIfStale(lock)
-  }
-}
-
-/** Returns false: the lock is not acquired yet. */
-function removeIfStale(lock: string): false {
-  try {
-    process.kill(Number(readlinkSync(lock)), 0)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') rmSync(lock, { force: true })
-  }
-  return false
+  const acquire = async () => (await mkdir(lock)) === undefined
+  await until(() => acquire().catch(() => false), LOCK_TIMEOUT)
+  return await action().finally(() => rmdir(lock))
 }

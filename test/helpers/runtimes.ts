@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { requireInCi } from './long-tests.ts'
+import { root } from './programs.ts'
 
 /** Where `client/scripts/install-runtimes.mjs` installs the runtimes and compilers for the tests. */
-const folder = fileURLToPath(new URL('../../node_modules/.cache/runtimes/node_modules/', import.meta.url))
+const folder = `${root}node_modules/.cache/runtimes/node_modules/`
 const { arch } = process
 
 /** Programs that npm would link with an install script. */
@@ -21,8 +21,6 @@ const programs: Record<string, string> = {
  */
 export function findRuntime(file: string): string | undefined {
   const found = path.join(folder, programs[file] ?? file.replace(/^node-\d+/, `$&-${arch}`))
-  if (existsSync(found)) return found
-  requireInCi(file, false)
-  console.log(`Tests with ${file} are skipped (node client/scripts/install-runtimes.mjs installs it)`)
-  return undefined
+  const isInstalled = requireInCi(`${file}, which client/scripts/install-runtimes.mjs installs,`, existsSync(found))
+  return isInstalled ? found : undefined
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { afterAll } from 'vitest'
+import { afterAll, afterEach, vi } from 'vitest'
 
 /** Installed packages are a hundred thousand files, on a busy disk. */
 const TIMEOUT = 300_000
@@ -15,6 +15,7 @@ export function afterFile(cleanUp: () => unknown): void {
 
 /** Registers the clean-up of a test file. A helper must not do that as it is loaded, which may be once for many files. */
 export function registerCleanUp(): void {
+  afterEach(() => void vi.unstubAllEnvs())
   afterAll(async () => {
     for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
   }, TIMEOUT)

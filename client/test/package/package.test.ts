@@ -5,7 +5,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
 import { afterAll, describe, expect, test } from 'vitest'
-import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
+import { browserOptions, browserPath } from '../../../test/helpers/browser.ts'
 import { installPackage, readPackage, run } from '../../../test/helpers/packed-package.ts'
 import { findRuntime } from '../../../test/helpers/runtimes.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -131,7 +131,7 @@ describe('the package runs', () => {
     })
   }
 
-  test.skipIf(!hasBrowser('the installed SDK'))('in Chromium', async () => {
+  test.skipIf(!browserPath)('in Chromium', async () => {
     await using chrome = await chromium.launch(browserOptions)
     const page = await chrome.newPage()
     await page.goto(proxy.url)

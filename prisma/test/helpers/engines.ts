@@ -1,13 +1,14 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'vitest'
-import { createMigrated, openConnection, query, runSql } from '../../../test/helpers/database/databases.ts'
 import {
-  cloneStatement,
-  demandPasswords,
-  type PostgresqlServer,
-  startPostgresql,
-} from '../../../test/helpers/database/postgresql.ts'
+  createMigrated,
+  openConnection,
+  query,
+  runSql,
+  startOwnPostgresql,
+} from '../../../test/helpers/database/databases.ts'
+import { cloneStatement, demandPasswords, type PostgresqlServer } from '../../../test/helpers/database/postgresql.ts'
 import { afterFile, temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { migrateDatabase, StorageError } from '../../src/index.ts'
 
@@ -64,13 +65,11 @@ let databases = 0
 
 /** Returns the PostgreSQL server of this test file, which the first call starts. */
 function testServer(): Promise<PostgresqlServer> {
-  if (!server) {
-    server = startPostgresql({ prepare: demandPasswords })
-    afterFile(async () => {
-      await (await server)?.remove()
+  if (!server)
+    afterFile(() => {
       server = undefined
     })
-  }
+  server ??= startOwnPostgresql({ prepare: demandPasswords })
   return server
 }
 

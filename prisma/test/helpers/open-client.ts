@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { writeNewDatabase } from '../../../test/helpers/database/databases.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { createPrisma, loadEngine } from '../../src/database.ts'
@@ -20,6 +20,16 @@ export async function openClient(url: string, options: OpenOptions = {}): Promis
   }
   onTestFinished(close)
   return { ...opened, close, prisma: createPrisma(await engine.loadClient(), opened.adapter) as PrismaClient }
+}
+
+/** Returns the message of the StorageError that an action fails with; `done`: it does not fail. */
+export async function outcomeOf(action: Promise<unknown>): Promise<string> {
+  const error = await action.then(
+    () => undefined,
+    (reason: Error) => reason,
+  )
+  if (error) expect(error).toMatchObject({ name: 'StorageError' })
+  return error?.message ?? 'done'
 }
 
 /** Creates a SQLite file without plants. */

@@ -27,17 +27,15 @@ const MIGRATE = `
   console.log(JSON.stringify(result.applied))`
 
 /** Migrates a database in a process of its own. Returns what was applied, or the error. */
-async function migrateInProcess(url: string, folder?: string, user = {}): Promise<string[] | string> {
-  const parameters = ['--input-type=module', '--eval', MIGRATE, url, ...(folder ? [folder] : [])]
-  const { stdout, stderr } = await run(process.execPath, parameters, user)
+async function migrateInProcess(user: object, ...parameters: string[]): Promise<string[] | string> {
+  const script = ['--input-type=module', '--eval', MIGRATE, ...parameters]
+  const { stdout, stderr } = await run(process.execPath, script, user)
   expect(stderr).toBe('')
   return JSON.parse(stdout)
 }
 
 /** Migrates a database in two processes at the same time. */
-async function migrateInProcesses(url: string, folder?: string) {
-  return Promise.all([1, 2].map(() => migrateInProcess(url, folder)))
-}
+const migrateTwice = (...parameters: string[]) => Promise.all([1, 2].map(() => migrateInProcess({}, ...parameters)))
 
 const INSERT = `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Monstera')`
 
@@ -105,23 +103,18 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     await checkMigrated(url)
   })
 
-  test('a server that was started before a newer version has migrated is not ready', async () => {
+  test('a server is not ready where nothing is found any more, and after a newer version has migrated', async () => {
     const { url } = await migrated(newDatabase())
     const { whyUnavailable, close } = await openDatabase(url)
     onTestFinished(close)
     expect(await whyUnavailable()).toBe(undefined)
+    await runSql(url, 'ALTER TABLE "Token" RENAME COLUMN "hash" TO "digest"')
+    expect(await whyUnavailable()).toMatch(/^The database (cannot be used|lacks)/)
+    await runSql(url, 'ALTER TABLE "Token" RENAME COLUMN "digest" TO "hash"')
     await migrateDatabase(url, withPots('size INTEGER', engine))
     expect(await whyUnavailable()).toMatch(
       /^The database was migrated by a newer version, with 90000101000000_pots: stop this server, and start that version\.$/,
     )
-  })
-
-  test('a database in which nothing is found any more is not ready', async () => {
-    const { url } = await migrated(newDatabase())
-    const { whyUnavailable, close } = await openDatabase(url)
-    onTestFinished(close)
-    await runSql(url, 'ALTER TABLE "Token" RENAME COLUMN "hash" TO "digest"')
-    expect(await whyUnavailable()).toMatch(/^The database (cannot be used|lacks)/)
   })
 
   test('a failing migration undoes the ones before it, also in a database with plants', async () => {
@@ -176,10 +169,10 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
   test('of processes that create a database, and of those that migrate it, at the same time, one does', async () => {
     const { url, name, createEmpty } = await newDatabase()
     if (engine === 'postgresql') await createEmpty()
-    expect((await migrateInProcesses(url)).sort()).toEqual([[], NAMES])
+    expect((await migrateTwice(url)).sort()).toEqual([[], NAMES])
     expect(await query(url, 'SELECT migration_name FROM _prisma_migrations')).toHaveLength(NAMES.length)
     const pots = withPots('size INTEGER', engine)
-    expect((await migrateInProcesses(url, pots)).sort()).toEqual([[], ['90000101000000_pots']])
+    expect((await migrateTwice(url, pots)).sort()).toEqual([[], ['90000101000000_pots']])
     expect(await migrateDatabase(url, pots)).toEqual({ applied: [] })
     if (engine !== 'sqlite') return
     expect(readdirSync(path.dirname(name))).toEqual([path.basename(name)])
@@ -253,7 +246,6 @@ describe('a SQLite file', () => {
   const whyNoUser = whyImpossible(() =>
     execFileSync(process.execPath, ['--version'], { ...postgresqlUser, cwd: packageFolder }),
   )
-  if (whyNoUser) console.log(`Files of another user are not tested: ${whyNoUser}`)
   test.skipIf(whyNoUser).each(['200 700', '400 700', '600 500', '600 000'])(
     'that a user may not read, write or find is rejected: %s',
     async (modes) => {
@@ -267,7 +259,7 @@ describe('a SQLite file', () => {
       onTestFinished(() => chmodSync(folder, 0o700))
       const reason = 'it must be a file that this user may read and write, in a folder that this user may write to'
       const error = `StorageError${name} cannot be opened: ${reason}`
-      expect(await migrateInProcess(url, undefined, postgresqlUser)).toBe(error)
+      expect(await migrateInProcess(postgresqlUser, url)).toBe(error)
     },
   )
 })

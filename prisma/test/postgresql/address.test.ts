@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { readGuide } from '../../../test/helpers/production/guide.ts'
 import { backupDatabase, databaseUrl } from '../../src/database.ts'
 import { StorageError } from '../../src/index.ts'
@@ -7,10 +7,6 @@ import { describeDatabase, readAddress } from '../../src/postgresql/address.ts'
 
 /** A URL of a Unix socket, with a port. */
 const SOCKET = 'postgresql://u:p@localhost:6432/d?host=/var/run/postgresql'
-
-afterEach(() => {
-  vi.unstubAllEnvs()
-})
 
 describe('readAddress', () => {
   test.each([

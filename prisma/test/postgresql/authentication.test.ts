@@ -3,10 +3,11 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { openDatabase } from '@plant-store/prisma'
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { isInstalled } from '../../../test/helpers/production/guide.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
+import { outcomeOf } from '../helpers/open-client.ts'
 
 /** Has every character that means something in a URL, in SQL, in a password file, or to a shell. */
 const PASSWORD = `p@ss:w/o?r#d% +&=;'"\\$\`🪴é`
@@ -45,9 +46,6 @@ await runSql(
   await server.create('plants'),
   `CREATE ROLE gardener LOGIN SUPERUSER; CREATE ROLE encrypted LOGIN SUPERUSER; CREATE ROLE secretive LOGIN SUPERUSER PASSWORD ${literal}`,
 )
-afterEach(() => {
-  vi.unstubAllEnvs()
-})
 
 /**
  * Creates a certificate authority in the folder: `NAME.pem`, which only those trust who get it. Returns what issues the
@@ -80,38 +78,30 @@ function urlOf(text: string): string {
   return `postgresql://${url.replace(/[\w-]+\.pem/g, parameter)}`
 }
 
-/** Opens a database, and returns that it is open, or the message of the error. */
-async function open(text: string): Promise<string> {
-  try {
-    const database = await openDatabase(urlOf(text))
-    expect(await database.plants.isEmpty().finally(database.close)).toBe(true)
-    return 'open'
-  } catch (error) {
-    expect(error).toMatchObject({ name: 'StorageError' })
-    return (error as Error).message
-  }
-}
+/** Opens a database and uses it, and returns the message of the error. */
+const open = (text: string) =>
+  outcomeOf(openDatabase(urlOf(text)).then(({ plants, close }) => plants.isEmpty().finally(close)))
 
 const FAILS = 'cannot be reached over TLS: check sslmode and the certificates \\('
 const UNTRUSTED = new RegExp(`${FAILS}.*certificate`)
 const CLIENT = 'gardener@localhost?sslmode=verify-full&sslrootcert=ca.pem'
 
 test.runIf(hasOpenssl).each<[url: string, outcome: RegExp, sslmode?: string]>([
-  ['postgres@localhost?sslmode=require', /^open$/],
-  ['postgres@127.0.0.1?sslmode=verify-ca&sslrootcert=ca.pem', /^open$/],
-  ['postgres@localhost?sslmode=verify-full&sslrootcert=ca.pem', /^open$/],
+  ['postgres@localhost?sslmode=require', /^done$/],
+  ['postgres@127.0.0.1?sslmode=verify-ca&sslrootcert=ca.pem', /^done$/],
+  ['postgres@localhost?sslmode=verify-full&sslrootcert=ca.pem', /^done$/],
   // The certificate has no address.
   ['postgres@127.0.0.1?sslmode=verify-full&sslrootcert=ca.pem', new RegExp(`${FAILS}.*altnames`)],
   ['postgres@localhost?sslmode=verify-full', UNTRUSTED],
   // As in libpq, a certificate authority that is named is used.
   ['postgres@localhost?sslmode=require&sslrootcert=other-ca.pem', UNTRUSTED],
-  [`${CLIENT}&sslcert=client.pem&sslkey=client-key.pem`, /^open$/],
+  [`${CLIENT}&sslcert=client.pem&sslkey=client-key.pem`, /^done$/],
   [CLIENT, REJECTED],
   ['encrypted@localhost', /rejects this user without TLS: add sslmode=verify-full to DATABASE_URL/],
-  ['encrypted@localhost?sslmode=require', /^open$/],
-  ['encrypted@localhost', /^open$/, 'require'],
+  ['encrypted@localhost?sslmode=require', /^done$/],
+  ['encrypted@localhost', /^done$/, 'require'],
   ['postgres@localhost', UNTRUSTED, 'verify-full'],
-  ['postgres@localhost?sslrootcert=ca.pem', /^open$/, 'verify-full'],
+  ['postgres@localhost?sslrootcert=ca.pem', /^done$/, 'verify-full'],
 ])('TLS: %s %s %s', async (url, outcome, sslmode) => {
   vi.stubEnv('PGSSLMODE', sslmode)
   expect(await open(url)).toMatch(outcome)
@@ -124,7 +114,7 @@ test.each<[url: string, variable?: string, value?: string]>([
   ['secretive@127.0.0.1', 'PGPASSWORD', PASSWORD],
 ])('a Unix socket, or a password with special characters: %s %s', async (url, variable, value) => {
   if (variable !== undefined) vi.stubEnv(variable, value)
-  expect(await open(url)).toBe('open')
+  expect(await open(url)).toBe('done')
 })
 
 test('a password is read from the password file as libpq does', async () => {
@@ -137,7 +127,7 @@ test('a password is read from the password file as libpq does', async () => {
   ]
   writeFileSync(file, lines.join('\n'), { mode: 0o600 })
   vi.stubEnv('PGPASSFILE', file)
-  expect(await open('secretive@127.0.0.1')).toBe('open')
+  expect(await open('secretive@127.0.0.1')).toBe('done')
   chmodSync(file, 0o644)
   expect(await open('secretive@127.0.0.1')).toMatch(/pgpass can be read by others: run chmod 600 on it$/)
 })

@@ -1,29 +1,21 @@
 /** Settings of sessions that a database or a role brings: what the driver and our statements presume of them is not presumed. */
 import { expect, test } from 'vitest'
 import { query, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
-import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
+import { CONFIGURATION, hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
 import { openDatabase } from '../../src/database.ts'
 import { openClient } from '../helpers/open-client.ts'
 
 const postgresql = await startOwnPostgresql()
 
-const POOLER = `
-[databases]
-* = host=10.0.0.20 user=postgres
-[pgbouncer]
-listen_addr = 10.0.0.20
-listen_port = 6432
-pool_mode = transaction
-auth_type = any`
 /** Drops what a session should begin with, without a word, and keeps every client on a connection of its own. */
-const DROPS_OPTIONS = `${POOLER.replace('transaction', 'session')}
+const DROPS_OPTIONS = `${CONFIGURATION.replace('transaction', 'session')}
 ignore_startup_parameters = options,statement_timeout,lock_timeout,idle_in_transaction_session_timeout`
 
 /** How a server connects to the database of this name. */
 const WAYS: Record<string, (name: string) => Promise<string>> = {
   directly: async (name) => postgresql.url(name),
   ...(hasPgbouncer && {
-    'through a pooler': async (name) => `${await startPgbouncer(postgresql.port, POOLER)}/${name}?pgbouncer=true`,
+    'through a pooler': async (name) => `${await startPgbouncer(postgresql.port)}/${name}?pgbouncer=true`,
     'where options are dropped': async (name) => `${await startPgbouncer(postgresql.port, DROPS_OPTIONS)}/${name}`,
   }),
 }

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { chromium, type Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
-import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
+import { browserOptions, browserPath } from '../../../test/helpers/browser.ts'
 import { freePort, startProgram } from '../../../test/helpers/programs.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { openDatabase } from '../../src/database.ts'
@@ -14,7 +14,7 @@ const LOCAL = ['127.0.0.1', 'localhost']
 /** The area of the README's picture, which `SCREENSHOT=FILE` writes. */
 const PICTURE = { x: 0, y: 0, width: 1280, height: 340 }
 
-test.skipIf(!hasBrowser('Prisma Studio')).each(engines)(
+test.skipIf(!browserPath).each(engines)(
   'Prisma Studio shows the plants with their exact ids on $engine, contacts no other machine, and shows no password to other users',
   async ({ engine, newDatabase }) => {
     const database = await migrated(newDatabase())

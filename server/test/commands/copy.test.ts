@@ -1,17 +1,22 @@
 /** The command copy: what is copied is in prisma/test/copy.test.ts. */
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { createMigrated, openConnection } from '../../../test/helpers/database/databases.ts'
-import { countPlants, createWithPlants, startEngines } from '../../../test/helpers/database/stored-rows.ts'
+import {
+  newDatabase,
+  openConnection,
+  query,
+  runSql,
+  startOwnPostgresql,
+} from '../../../test/helpers/database/databases.ts'
 import { collect, until } from '../../../test/helpers/programs.ts'
 import { spawnCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
 
-const newUrl = await startEngines()
+const postgresql = await startOwnPostgresql()
 
 test('a service moves from SQLite to PostgreSQL: same tokens, lists, bytes and cursors', async () => {
-  const [source, target] = [await createMigrated(newUrl.SQLite()), await createMigrated(newUrl.PostgreSQL())]
+  const [source, target] = [await newDatabase(), await postgresql.create('moved')]
   const original = await startTestServer({ databaseUrl: source })
   const { token } = original
   for (const body of ['{"id":9223372036854775807,"name":"🪴\\u2028\\u0001","tag":""}', '{"id":2,"name":"last"}']) {
@@ -27,7 +32,7 @@ test('a service moves from SQLite to PostgreSQL: same tokens, lists, bytes and c
   // DATABASE_URL is the side that is left out.
   const { exitCode, stdout } = await runInProcess(['copy', '--to', target], { DATABASE_URL: source })
   expect(exitCode).toBe(0)
-  expect(stdout).toMatch(/^The database "copy\d+" at 127.0.0.1:\d+ is now a copy of \/\S+: 2 plants and 1 token\b/)
+  expect(stdout).toMatch(/^The database "moved" at 127.0.0.1:\d+ is now a copy of \/\S+: 2 plants and 1 token\b/)
   const moved = await startTestServer({ databaseUrl: target })
   expect(await (await moved.call('/plants', { token })).text()).toBe(list)
   expect(await (await moved.call(next, { token })).text()).toBe(rest)
@@ -35,8 +40,8 @@ test('a service moves from SQLite to PostgreSQL: same tokens, lists, bytes and c
 })
 
 test('Ctrl+C ends a copy soon and leaves the target empty; a password is in no output', async () => {
-  const source = await createWithPlants(newUrl.SQLite(), 10)
-  const target = await createMigrated(newUrl.PostgreSQL())
+  const [source, target] = [await newDatabase(), await postgresql.create('locked')]
+  await runSql(source, `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Monstera')`)
   // The first plant cannot be inserted.
   const other = await openConnection(target)
   await other.run('BEGIN; LOCK TABLE "Plant" IN EXCLUSIVE MODE')
@@ -48,7 +53,7 @@ test('Ctrl+C ends a copy soon and leaves the target empty; a password is in no o
   child.kill('SIGINT')
   expect(await closed).toEqual([130, null])
   await other.close()
-  expect(await countPlants(target)).toBe(0)
+  expect(await query(target, 'SELECT * FROM "Plant"')).toEqual([])
   expect(output()).not.toContain('geheim')
 })
 

@@ -1,7 +1,7 @@
 /** What `/docs` does and how it looks: in the dark, on a phone, on a wide screen. */
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { browserOptions, hasBrowser } from '../../../test/helpers/browser.ts'
+import { browserOptions, browserPath } from '../../../test/helpers/browser.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/tokens.ts'
 
@@ -9,7 +9,7 @@ const PHONE = 360
 const DESKTOP = 1280
 const OWN = generateToken()
 
-describe.runIf(hasBrowser('/docs'))('the page', () => {
+describe.runIf(browserPath)('the page', () => {
   let server: TestServer
   let browser: Browser
   beforeAll(async () => {

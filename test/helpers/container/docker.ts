@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { run } from '../packed-package.ts'
 import { isInstalled } from '../production/guide.ts'
+import { root } from '../programs.ts'
 import { findRuntime } from '../runtimes.ts'
 
 /** What the image of Node.js has. */
@@ -13,8 +13,6 @@ export function missingPrograms(): string[] {
   const missing = ['buildah', 'podman', 'runc', 'mmdebstrap'].filter((program) => !isInstalled(program))
   return node && npm ? missing : [...missing, 'the runtimes of client/scripts/install-runtimes.mjs']
 }
-
-const BASE_IMAGE = fileURLToPath(new URL('base-image.sh', import.meta.url))
 
 /**
  * Makes a command `docker` in a folder, for PATH: Debian's container programs, with images and containers in that folder,
@@ -44,7 +42,7 @@ case $command in
 esac
 `
   writeFileSync(path.join(folder, 'docker'), script, { mode: 0o755 })
-  await run('bash', [BASE_IMAGE, nodeVersion, String(node), String(npm)], folder)
+  await run('bash', [`${root}test/helpers/container/base-image.sh`, nodeVersion, String(node), String(npm)], folder)
 }
 
 /** Ends all containers. Podman mounts the folder of its layers on itself. */

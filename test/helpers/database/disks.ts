@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, renameSync, writeFileSync, writeSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -40,15 +40,12 @@ export function unmount(folder: string): void {
 
 /** Fills the remaining space of a disk, with the file `rest`. */
 export function fillUp(folder: string): void {
-  const descriptor = openSync(path.join(folder, 'rest'), 'w')
-  const piece = Buffer.alloc(4096)
-  try {
-    while (true) writeSync(descriptor, piece)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-  } finally {
-    closeSync(descriptor)
-  }
+  const { stderr } = spawnSync('/bin/dd', ['if=/dev/zero', 'of=rest', 'bs=4096'], {
+    cwd: folder,
+    env: { LC_ALL: 'C' },
+    encoding: 'utf8',
+  })
+  if (!stderr.includes('No space left')) throw new Error(stderr)
 }
 
 /** Compiles a library that processes load. Returns its path, and why that is impossible, in a line; undefined: it is not. */

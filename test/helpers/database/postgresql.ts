@@ -1,5 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
   chmodSync,
@@ -17,7 +16,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
-import { bound, exclusively, freePort } from '../programs.ts'
+import { bound, exclusively, freePort, type Program, startProgram } from '../programs.ts'
 
 /** A PostgreSQL server of its own, with its data in a temporary folder. */
 export type PostgresqlServer = Awaited<ReturnType<typeof startOn>>
@@ -39,7 +38,6 @@ const UNPRIVILEGED_USER = 65_534
 const MEMORY = process.env['PLANT_STORE_MEMORY'] ?? '/dev/shm'
 /** A server may take this much, in bytes. */
 const MIN_MEMORY = 2 ** 30
-const MAX_LOG = 100_000
 /** Texts are compared as in a language, which must not decide the order of accounts and ids. */
 const COLLATION = ['--locale=C', '--locale-provider=icu', '--icu-locale=en']
 const INITDB_OPTIONS = ['-A', 'trust', '-U', 'postgres', '-E', 'UTF8', ...COLLATION, '--data-checksums', '--no-sync']
@@ -63,11 +61,9 @@ export function cloneStatement(database: string, template: string): string {
 
 let programs: string | undefined
 let original: string | undefined
-/** A process that ends early must not leave servers or folders behind. */
-const running = new Set<ChildProcess>()
+/** A process that ends early must not leave folders behind. */
 const temporary: string[] = []
 process.once('exit', () => {
-  for (const child of running) child.kill('SIGQUIT')
   for (const folder of temporary) rmSync(folder, { recursive: true, force: true })
 })
 
@@ -128,6 +124,8 @@ function runAsUser(program: string, args: string[], cwd: string): void {
   execFileSync(program, args, { ...postgresqlUser, stdio: 'pipe', cwd })
 }
 
+const READY = /database system is ready to accept (read-only )?connections/
+
 async function startOn(folder: string, furtherSettings?: Record<string, string>) {
   const bin = findPrograms()
   const port = await freePort()
@@ -142,28 +140,15 @@ async function startOn(folder: string, furtherSettings?: Record<string, string>)
   const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value}'\n`)
   appendFileSync(path.join(folder, 'postgresql.auto.conf'), lines.join(''))
 
-  let child: ChildProcess | undefined
-  let ended: Promise<unknown> = Promise.resolve()
-
-  /** Starts it again, after it was stopped or killed. */
+  let program: Program | undefined
+  /** Starts it again, after it was stopped or killed. It ends with this process, also as a group of its own. */
   async function start(): Promise<void> {
-    const [command, ...parameters] = bound([path.join(bin, 'postgres'), '-D', folder], 'QUIT')
-    const started = spawn(command, parameters, {
-      ...postgresqlUser,
-      cwd: folder,
-      stdio: ['ignore', 'ignore', 'pipe'],
-    })
-    child = started
-    ended = once(started, 'close').finally(() => running.delete(started))
-    running.add(started)
-    await untilReady(started)
+    const command = bound([path.join(bin, 'postgres'), '-D', folder], 'QUIT')
+    program = await startProgram(command, READY, { ...postgresqlUser, cwd: folder })
   }
 
   /** Stops it, by default as an operator does, without waiting for connections. */
-  async function stop(signal: NodeJS.Signals = 'SIGINT'): Promise<void> {
-    child?.kill(signal)
-    await ended
-  }
+  const stop = async (signal: NodeJS.Signals = 'SIGINT') => void (await program?.stop(signal))
 
   /** Returns the URL of one of its databases. */
   const url = (database: string) => `postgresql://postgres@127.0.0.1:${port}/${database}`
@@ -226,16 +211,4 @@ function dataRoot(): string {
   } catch {
     return tmpdir()
   }
-}
-
-function untilReady(child: ChildProcess): Promise<void> {
-  let log = ''
-  return new Promise((resolve, reject) => {
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      log = (log + text).slice(-MAX_LOG)
-      if (/database system is ready to accept (read-only )?connections/.test(log)) resolve()
-    })
-    child.once('error', reject)
-    child.once('close', (code) => reject(new Error(`PostgreSQL ended with ${code}:\n${log}`)))
-  })
 }

@@ -12,10 +12,10 @@ const PROGRAM = '/usr/sbin/pgbouncer'
 export const hasPgbouncer = existsSync(PROGRAM)
 requireInCi('PgBouncer', hasPgbouncer)
 
-/** With two connections to the database `plants` of the PostgreSQL on this machine. */
-const CONFIGURATION = `
+/** With two connections to each database of the PostgreSQL on this machine. */
+export const CONFIGURATION = `
 [databases]
-plants = host=10.0.0.20 user=postgres
+* = host=10.0.0.20 user=postgres
 [pgbouncer]
 listen_addr = 10.0.0.20
 listen_port = 6432

@@ -1,10 +1,8 @@
-import { execFile, spawnSync } from 'node:child_process'
+import { type SpawnOptions, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { requireInCi } from '../long-tests.ts'
+import { root, runToSuccess } from '../programs.ts'
 
-const root = fileURLToPath(new URL('../../../', import.meta.url))
 /** The folder docs/production. */
 export const GUIDES = `${root}docs/production/`
 
@@ -26,23 +24,12 @@ export function codeBlocks(text: string, language = 'sh'): string[] {
   return [...text.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))].map(([, code = '']) => code)
 }
 
-/** Where and how to run commands. */
-export interface ShellOptions {
-  env?: NodeJS.ProcessEnv
-  cwd?: string
-  uid?: number
-  gid?: number
-}
-
 /** Runs commands from the root of the repository until one fails, and returns what they print. */
-export async function shell(script: string, options: ShellOptions = {}): Promise<string> {
-  const { stdout } = await promisify(execFile)('bash', ['-euc', script], { cwd: root, ...options })
-  return stdout
+export function shell(script: string, options: SpawnOptions = {}): Promise<string> {
+  return runToSuccess(['bash', '-euc', script], { cwd: root, ...options })
 }
 
 /** Returns whether a program is installed, as it has to be in CI. */
 export function isInstalled(program: string): boolean {
-  const found = spawnSync('which', [program]).status === 0
-  requireInCi(program, found)
-  return found
+  return requireInCi(program, spawnSync('which', [program]).status === 0)
 }

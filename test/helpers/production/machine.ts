@@ -1,19 +1,13 @@
-import { execFile, execFileSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { requireInCi } from '../long-tests.ts'
-import { startProgram, until } from '../programs.ts'
+import { root, runToSuccess, startProgram, until } from '../programs.ts'
 import { temporaryFolder } from '../temporary.ts'
 import { isInstalled } from './guide.ts'
 
-const repository = fileURLToPath(new URL('../../../', import.meta.url))
-
 /** A machine of its own: this one's programs, with another file system on top, other processes and another network. */
 export type Machine = Awaited<ReturnType<typeof startMachine>>
-
-const BOOT = fileURLToPath(new URL('boot-machine.sh', import.meta.url))
 
 /** Removes the control groups of a machine. */
 const REMOVE_GROUPS = `
@@ -48,18 +42,15 @@ export function whyNoMachine(programs: readonly string[]): string | undefined {
 /** Starts a machine with the archives of a folder, and waits until systemd has started. */
 export async function startMachine(files: string) {
   const folder = temporaryFolder()
-  const boot = ['bash', BOOT, folder, process.execPath, repository, files]
+  const boot = ['bash', `${root}test/helpers/production/boot-machine.sh`, folder, process.execPath, root, files]
   const outside = await startProgram([...ISOLATED, ...boot], /^booting$/m)
   const firstProcess = readFileSync(`/proc/${outside.pid}/task/${outside.pid}/children`, 'utf8').trim()
   /** Runs commands as root until one fails, and returns what they print. */
   const run = async (script: string): Promise<string> => {
     const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root' }
-    const inside = ['--target', firstProcess, ...NAMESPACES, '--cgroup', '--root', '--wd']
-    const parameters = [...inside, 'bash', '--norc', '-euc', script]
-    const running = promisify(execFile)('nsenter', parameters, { env, maxBuffer: 2 ** 26 })
-    running.child.stdin?.end()
+    const inside = ['nsenter', '--target', firstProcess, ...NAMESPACES, '--cgroup', '--root', '--wd']
     try {
-      return (await running).stdout
+      return await runToSuccess([...inside, 'bash', '--norc', '-euc', script], { env })
     } catch (error) {
       // What systemd says of a unit is in its journal only.
       if (script.includes('systemctl')) (error as Error).message += await run('journalctl --no-pager --lines=40')

@@ -2,10 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { exclusively } from '../programs.ts'
+import { exclusively, root } from '../programs.ts'
 
-const root = fileURLToPath(new URL('../../../', import.meta.url))
 /** Says that this run has built; the folder of temporary files is the run's. */
 const done = path.join(tmpdir(), 'built')
 
