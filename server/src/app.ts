@@ -1,18 +1,34 @@
 import { contract } from '@plant-store/contract'
 import { createExpressEndpoints } from '@ts-rest/express'
-import express, { type Express } from 'express'
+import express from 'express'
 import type { Logger } from 'pino'
-import { createAuthentication, type FindToken } from './accounts/authentication.ts'
+import { createAuthentication, type FindToken, type Identity } from './accounts/authentication.ts'
 import { createDocs } from './docs/serve-docs.ts'
 import { readBody } from './http/body.ts'
 import { errorHandler, toValidationError } from './http/errors.ts'
 import { identifyRequest, rejectMalformed } from './http/malformed-requests.ts'
 import { allowOrigins, checkPath, createOriginHint } from './http/paths-and-origins.ts'
 import { createRateLimit } from './http/rate-limit.ts'
-import type { RequestsInFlight } from './http/requests-in-flight.ts'
+import type { RequestsInFlight, Slot } from './http/requests-in-flight.ts'
 import { extendResponses } from './http/responses.ts'
 import { createPlantsRouter, type Operations } from './plants/plants-router.ts'
 import type { Settings } from './settings.ts'
+
+declare global {
+  namespace Express {
+    /** What the checks know of a request. */
+    interface Request {
+      /** Its place among the requests in flight. */
+      slot: Slot
+      /** Names it in the log; it is also the header `X-Request-Id` of the response. */
+      requestId: string
+      /** The path of the contract that it has, such as `/plants`; undefined: none. */
+      pathPattern?: string
+      /** Who sends it: set before an operation is called. */
+      identity: Identity
+    }
+  }
+}
 
 /** What the app works with. */
 export interface Dependencies {
@@ -26,7 +42,7 @@ export interface Dependencies {
 /**
  * Creates the Express app. Its order is that of the checks (docs/architecture.md).
  */
-export function createApp(dependencies: Dependencies, settings: Settings, logger: Logger): Express {
+export function createApp(dependencies: Dependencies, settings: Settings, logger: Logger): express.Express {
   const { plants, requestsInFlight } = dependencies
   const app = express()
     .disable('x-powered-by')

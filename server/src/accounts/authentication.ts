@@ -27,15 +27,6 @@ export type InvalidToken = 'tokenInvalid' | 'tokenEnded'
 /** Looks a token up. */
 export type FindToken = (token: string) => Promise<ValidToken | InvalidToken>
 
-declare global {
-  namespace Express {
-    interface Request {
-      /** Who sends the request: set before an operation is called. */
-      identity: Identity
-    }
-  }
-}
-
 const CHALLENGE = 'Bearer realm="plant-store"'
 /** The credentials of RFC 6750 section 2.1; the scheme is case-insensitive (RFC 9110 section 11.1). */
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
@@ -91,7 +82,9 @@ export function createAuthentication(
     request.identity = identity
     if (namesToken && OWN_TOKEN_ID.test(identity.tokenId)) request.res?.setHeader('X-Token-Id', identity.tokenId)
     const { scope } = request.tsRestRoute.metadata satisfies OperationMetadata
-    if (!identity.scopes.includes(scope)) throw insufficientScope(scope)
+    if (identity.scopes.includes(scope)) return
+    const headers = { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` }
+    throw new HttpError('scopeMissing', `The token lacks the scope "${scope}" that this operation needs.`, { headers })
   }
 }
 
@@ -99,10 +92,4 @@ export function createAuthentication(
 function rejected(reason: InvalidToken | 'tokenMissing', message?: string): HttpError {
   const challenge = reason === 'tokenMissing' ? CHALLENGE : `${CHALLENGE}, error="invalid_token"`
   return new HttpError(reason, message, { headers: { 'WWW-Authenticate': challenge } })
-}
-
-function insufficientScope(scope: Scope): HttpError {
-  return new HttpError('scopeMissing', `The token lacks the scope "${scope}" that this operation needs.`, {
-    headers: { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` },
-  })
 }

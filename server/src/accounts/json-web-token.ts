@@ -64,7 +64,11 @@ export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, l
       return await keys(header)
     } catch (error) {
       if (!(error instanceof jose.errors.JWKSMultipleMatchingKeys)) throw error
-      return findSigner(error, token)
+      for await (const key of error) {
+        const verified = await jose.flattenedVerify(token, key).catch(() => undefined)
+        if (verified) return key
+      }
+      throw new jose.errors.JWSSignatureVerificationFailed()
     }
   }
 
@@ -136,31 +140,16 @@ async function fetchKeys(url: string, options: RequestInit): Promise<Response> {
     const location = response.headers.get('location')
     if (location !== null) throw new Error(`it responds ${response.status}, a redirect to ${location}: set that one`)
     if (!response.ok) throw new Error(`it responds ${response.status}`)
-    return new Response(await readKeys(response), { status: response.status })
+    const chunks: Uint8Array[] = []
+    let size = 0
+    // Counted as they are decompressed.
+    for await (const chunk of response.body ?? []) {
+      size += chunk.length
+      if (size > MAX_KEYS_SIZE) throw new Error(`the response has more than ${MAX_KEYS_SIZE} bytes`)
+      chunks.push(chunk)
+    }
+    return new Response(Buffer.concat(chunks), { status: response.status })
   } catch (cause) {
     throw new jose.errors.JOSEError('The keys of JWT_ISSUER cannot be fetched from JWT_JWKS_URL', { cause })
   }
-}
-
-/** Reads a body. Its bytes are counted as they are decompressed. */
-async function readKeys({ body }: Response): Promise<Buffer<ArrayBuffer>> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of body ?? []) {
-    size += chunk.length
-    if (size > MAX_KEYS_SIZE) throw new Error(`the response has more than ${MAX_KEYS_SIZE} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
-async function findSigner(keys: AsyncIterable<jose.CryptoKey>, token: jose.FlattenedJWSInput): Promise<jose.CryptoKey> {
-  for await (const key of keys) {
-    const isSigner = await jose.flattenedVerify(token, key).then(
-      () => true,
-      () => false,
-    )
-    if (isSigner) return key
-  }
-  throw new jose.errors.JWSSignatureVerificationFailed()
 }

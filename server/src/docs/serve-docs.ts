@@ -33,20 +33,32 @@ const FILES = [
  *   it take for the base URL
  */
 export function createDocs(publicUrl: string | undefined): (Route & { handle: RequestHandler })[] {
+  /** Without its servers. It is created once, which takes milliseconds: a client may ask with any number of hosts. */
+  let document: object | undefined
+
   function route(target: string, content: Buffer, extension = path.extname(target)) {
     const etag = tagOf(content)
     const handle: RequestHandler = (_request, response) => send(response.type(extension), content, etag)
     return { method: 'GET', path: target, handle }
   }
 
+  // With the command that works here.
+  const page = readFileSync(new URL('index.html', PAGE_FOLDER), 'utf8').replace(
+    'plant-store</span>',
+    `${ownCommand}</span>`,
+  )
   return [
     {
       method: 'GET',
       path: '/openapi.json',
-      handle: async (request, response) =>
-        send(response.type('json'), await createDocument(publicUrl ?? requestedOrigin(request))),
+      handle: async (request, response) => {
+        const { createOpenApiDocument } = await import('@plant-store/contract/openapi')
+        document ??= createOpenApiDocument()
+        const servers = [{ url: publicUrl ?? requestedOrigin(request) }]
+        send(response.type('json'), Buffer.from(JSON.stringify({ ...document, servers })))
+      },
     },
-    route('/docs', createPage(), 'html'),
+    route('/docs', Buffer.from(page), 'html'),
     ...FILES.map((file) => route(`/docs/${path.basename(file.pathname)}`, readFileSync(file))),
   ]
 }
@@ -60,21 +72,6 @@ function tagOf(content: Buffer): string {
 function send(response: Response, content: Buffer, etag = tagOf(content)): void {
   // Express sends a 304 to a client that has this version.
   response.set({ 'Cache-Control': 'no-cache', 'Content-Security-Policy': PAGE_POLICY, ETag: etag }).send(content)
-}
-
-/** Reads the page, and puts the command that works here into it. */
-function createPage(): Buffer {
-  const page = readFileSync(new URL('index.html', PAGE_FOLDER), 'utf8')
-  return Buffer.from(page.replace('<span>plant-store</span>', `<span>${ownCommand}</span>`))
-}
-
-/** Without its servers. It is created once, which takes milliseconds: a client may ask with any number of hosts. */
-let document: object | undefined
-
-async function createDocument(url: string): Promise<Buffer> {
-  const { createOpenApiDocument } = await import('@plant-store/contract/openapi')
-  document ??= createOpenApiDocument()
-  return Buffer.from(JSON.stringify({ ...document, servers: [{ url }] }))
 }
 
 /** Returns the origin that a client requested, as it says itself or a trusted proxy does; `/` if it is invalid. */

@@ -16,8 +16,6 @@ declare module 'node:http' {
   }
 }
 
-type ValidationError = NonNullable<RequestValidationError['body']>
-
 /** How many invalid fields a message names. */
 const MAX_ISSUES = 3
 /** How much of a body may be read and discarded, in bytes: up to this it is cheaper than a new connection. */
@@ -111,7 +109,7 @@ export function toValidationError({ pathParams, query, body }: RequestValidation
 }
 
 /** Writes the path and the message of the schema for each issue: `name: is required; tag: must be a string`. */
-function describeIssues({ issues }: ValidationError, whole: string): string {
+function describeIssues({ issues }: NonNullable<RequestValidationError['body']>, whole: string): string {
   const sentences = issues.slice(0, MAX_ISSUES).map(({ path = [], message }) => {
     return path.length > 0 ? `${path.map(String).join('.')}: ${message}` : `${whole} ${message}`
   })

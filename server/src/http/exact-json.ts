@@ -128,13 +128,10 @@ function toExact(value: number, source: string): number | bigint {
   if (source.length <= EXACT_LENGTH && value !== 0 && Number.isSafeInteger(value)) return value
   const [, whole = '', fraction = '', exponent] = NUMBER.exec(source) ?? []
   const places = value === 0 ? 0 : whole.length + Number(exponent)
-  const [integer, rest] = exponent === undefined ? [whole, fraction] : split(whole + fraction, places)
+  const digits = whole + fraction
+  const point = exponent === undefined ? whole.length : places
+  const [integer, rest] = [digits.slice(0, point).padEnd(point, '0'), digits.slice(point)]
   if (/[1-9]/.test(rest)) return Number.NaN
   if (Number.isSafeInteger(value)) return value
   return value < 0 ? -BigInt(integer) : BigInt(integer)
-}
-
-/** Splits digits at the decimal point. */
-function split(digits: string, places: number): [integer: string, fraction: string] {
-  return [digits.slice(0, places).padEnd(places, '0'), digits.slice(places)]
 }

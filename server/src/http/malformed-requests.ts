@@ -10,17 +10,6 @@ import { closeLater, discarded, discardRest } from './connections.ts'
 import { HttpError, sendError } from './errors.ts'
 import { COMMON_HEADERS, JSON_CONTENT_TYPE } from './responses.ts'
 
-declare global {
-  namespace Express {
-    interface Request {
-      /** Names the request in the log; it is also the header `X-Request-Id` of the response. */
-      requestId: string
-      /** The path of the contract that it has, such as `/plants`; undefined: none. */
-      pathPattern?: string
-    }
-  }
-}
-
 /** Printable ASCII, as proxies write it. A token that is sent as an id, or within one, must not appear in the log. */
 const VALID_ID = /^(?!.*pst_)[!-~]{1,128}$/
 /** Node.js would silently use only the first of these. */

@@ -5,15 +5,6 @@ import { events } from '../telemetry/events.ts'
 import { unavailable } from './errors.ts'
 import { addressKey, clientAddress, createFairShare } from './fair-share.ts'
 
-declare global {
-  namespace Express {
-    interface Request {
-      /** Its place among the requests in flight. */
-      slot: Slot
-    }
-  }
-}
-
 /** How long a client may leave a part of a response unread, in milliseconds. */
 const MAX_UNREAD = 40_000
 /** How often unread responses are looked for, in milliseconds. */
@@ -29,7 +20,7 @@ const SCAN_INTERVAL = 5
  * - shed: the request has no place among those in flight, and gets a response with an error.
  * - done: nothing of the request is in memory any more.
  */
-interface Slot {
+export interface Slot {
   readonly request: Request
   readonly response: Response
   /** The position among all slots. */

@@ -73,14 +73,20 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources): M
   const reasons = [...storageFaults, INTERNAL]
   const notWrittenHelp = 'New plants whose commit failed or was late.'
   const notWritten = addCounter('plant_store_writes_rejected_total', notWrittenHelp, 'reason', reasons)
-  const batchHelp = 'New plants per commit.'
-  const batches = new Histogram({
-    name: 'plant_store_batch_size',
-    help: batchHelp,
-    buckets: BATCH_BUCKETS,
+  const help = 'New plants per commit.'
+  const batches = new Histogram({ name: 'plant_store_batch_size', help, buckets: BATCH_BUCKETS, registers })
+  // By the names of OpenTelemetry's semantic conventions for HTTP servers.
+  const durations = new Histogram({
+    name: 'http_server_request_duration_seconds',
+    help: 'Duration of a request until its response is sent or its client disconnects.',
+    labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
+    buckets: DURATION_BUCKETS,
     registers,
   })
-  const durations = createDurations(registry)
+  // Every operation has a series for each status that the contract declares from the beginning.
+  for (const { method, path, responses } of operations) {
+    for (const status of Object.keys(responses)) durations.zero(labelsOf(method, path, Number(status)))
+  }
 
   const listeners: EventListeners = {
     requestEnded: ({ request: { method, pathPattern }, status, seconds }) =>
@@ -110,24 +116,6 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources): M
       registry.clear()
     },
   }
-}
-
-/**
- * Creates the durations of requests, by the names of OpenTelemetry's semantic conventions for HTTP servers. Every operation
- * has a series for each status that the contract declares from the beginning.
- */
-function createDurations(registry: Registry) {
-  const durations = new Histogram({
-    name: 'http_server_request_duration_seconds',
-    help: 'Duration of a request until its response is sent or its client disconnects.',
-    labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
-    buckets: DURATION_BUCKETS,
-    registers: [registry],
-  })
-  for (const { method, path, responses } of operations) {
-    for (const status of Object.keys(responses)) durations.zero(labelsOf(method, path, Number(status)))
-  }
-  return durations
 }
 
 /** A label that does not apply is empty, which is the same as absent in Prometheus. */
