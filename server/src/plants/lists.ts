@@ -60,14 +60,23 @@ interface PieceRange extends ListRange {
   readonly isFirst: boolean
 }
 
-/** Which cached pieces a request may use. */
+/** A request for a list. */
 interface ListRequest {
-  /** The version of the list; undefined: it is not known. */
-  readonly version: string | undefined
+  readonly account: string
   /** The moment at which it arrived. */
   readonly since: number
-  /** The `seq` of the last plant then: what is added later may be left out, so that a list ends. */
-  readonly end: number
+  /**
+   * How the whole list was since then; undefined: a part of it is requested, of which nothing is cached. What is added later
+   * may be left out, so that a list ends.
+   */
+  readonly state?: ListState
+}
+
+/** A read of the database. */
+interface Reading {
+  /** The moment at which it began. */
+  readonly begin: number
+  readonly result: Promise<ListPiece>
 }
 
 const EMPTY = Buffer.from('[]')
@@ -85,23 +94,16 @@ export function createLists(plants: Plants): Lists {
   const waitForRead = createReadQueue()
   const cache = new LRUCache<string, CachedList>({ maxSize: MAX_CACHE_BYTES })
   const readState = oncePerTurn<ListState>(plants.states)
-  /** Reads a page once for all requests of a turn that ask for the same; the key is its account and range, as JSON. */
-  const readOnce = oncePerTurn<ListPiece>(async (keys) =>
-    keys.map((key) => {
-      const [account, range]: [string, ListRange] = JSON.parse(key)
-      return plants.read(account, range)
-    }),
-  )
-
-  /** The pieces that are being read. */
-  const running = new Map<string, { begin: number; loading: Promise<Piece> }>()
+  /** The reads that have not ended, by account and range. */
+  const running = new Map<string, Reading>()
   /** The moments of requests and reads are numbers: a later one has a larger number. */
   let lastMoment = 0
 
-  function find(account: string, { version, since }: ListRequest, after: number): Piece | undefined {
+  function find({ account, since, state }: ListRequest, after: number): Piece | undefined {
+    if (!state) return undefined
     const list = cache.get(account)
     const piece = list?.pieces.get(after)
-    return piece && (list?.version === version || piece.begin > since) ? piece : undefined
+    return piece && (list?.version === state.version || piece.begin > since) ? piece : undefined
   }
 
   function store(account: string, after: number, piece: Piece): void {
@@ -117,52 +119,52 @@ export function createLists(plants: Plants): Lists {
     cache.set(account, { version, pieces, bytes: size }, { size })
   }
 
-  /** Reads a piece from the database. Where as many plants are too long for one, an eighth of them is tried. */
-  async function load(account: string, { isFirst, ...range }: PieceRange, begin: number): Promise<Piece> {
-    const { json, last, more, version } = await plants.read(account, range)
-    if (json === undefined) {
-      await waitForRead(account, true)
-      return load(account, shrink({ ...range, isFirst }), begin)
-    }
+  /** Begins to read plants, or returns what another request has begun to read since this one arrived. */
+  function read({ account, since }: ListRequest, range: ListRange): Reading {
+    const key = JSON.stringify([account, range])
+    const other = running.get(key)
+    if (other && other.begin > since) return other
+    const end = () => running.get(key) === reading && running.delete(key)
+    const reading = { begin: ++lastMoment, result: plants.read(account, range) }
+    running.set(key, reading)
+    reading.result.then(end, end)
+    return reading
+  }
+
+  /**
+   * Reads a piece, or takes it from another request that has read it since this one arrived.
+   *
+   * @param isBegun whether the request has had a turn before
+   */
+  async function readPiece(request: ListRequest, { isFirst, ...range }: PieceRange, isBegun = false): Promise<Piece> {
+    await waitForRead(request.account, isBegun || !isFirst)
+    const known = find(request, range.after)
+    if (known) return known
+    const { begin, result } = read(request, range)
+    const { json, last, more, version } = await result
+    // So many plants are too long for one piece.
+    if (json === undefined) return readPiece(request, { ...shrink(range), isFirst }, true)
+    const shared = find(request, range.after)
+    if (shared) return shared
     const comma = json === '' ? '' : ','
     const text = `${isFirst ? '[' : comma}${json}${more ? '' : ']'}`
     const nextLimit = Math.min(2 * range.limit, MAX_PIECE_PLANTS)
-    return { json: toBuffer(text), last, more, nextLimit, begin, version }
-  }
-
-  /** Reads a piece of a whole list, or takes it from another request that has read it, or begun to, since this one arrived. */
-  async function readPiece(account: string, range: PieceRange, request?: ListRequest): Promise<Piece> {
-    await waitForRead(account, !range.isFirst)
-    const begin = ++lastMoment
-    if (!request) return load(account, range, begin)
-    const known = find(account, request, range.after)
-    if (known) return known
-    const key = JSON.stringify([account, range.after])
-    const other = running.get(key)
-    if (other && other.begin > request.since) return other.loading
-    const loading = load(account, range, begin)
-    running.set(key, { begin, loading })
-    try {
-      const piece = await loading
-      store(account, range.after, piece)
-      return piece
-    } finally {
-      if (running.get(key)?.loading === loading) running.delete(key)
-    }
+    const piece = { json: toBuffer(text), last, more, nextLimit, begin, version }
+    if (request.state) store(request.account, range.after, piece)
+    return piece
   }
 
   /** Reads a list in pieces. Not a generator, which would keep the last piece until the next one. */
-  function readPieces(account: string, range: PieceRange, request?: ListRequest, first?: Piece): JsonPieces {
+  function readPieces(request: ListRequest, range: PieceRange, first?: Piece): JsonPieces {
     let known = first
     let next: PieceRange | undefined = range
     let isClosed = false
 
     async function readNext(range: PieceRange): Promise<Buffer> {
-      const found = known ?? (request && find(account, request, range.after))
-      const { json, more, last, nextLimit } = found ?? (await readPiece(account, range, request))
+      const { json, more, last, nextLimit } = known ?? find(request, range.after) ?? (await readPiece(request, range))
       known = undefined
       isClosed = !more
-      const hasNext = more && last < (request?.end ?? Number.POSITIVE_INFINITY)
+      const hasNext = more && last < (request.state?.last ?? Number.POSITIVE_INFINITY)
       next = hasNext ? { ...range, isFirst: false, after: last, limit: nextLimit } : undefined
       return json
     }
@@ -176,31 +178,33 @@ export function createLists(plants: Plants): Lists {
   }
 
   /** Reads the plants of a page, whose end has to be known before its text. */
-  async function readPage(account: string, { limit, after = 0, ...filter }: ListRange): Promise<PlantList> {
-    await waitForRead(account)
-    const { json, last, more } = await readOnce(JSON.stringify([account, { limit, after, ...filter }]))
+  async function readPage(request: ListRequest, { after = 0, ...rest }: ListRange): Promise<PlantList> {
+    await waitForRead(request.account)
+    const range = { ...rest, after }
+    const { json, last, more } = await read(request, range).result
     const next = more ? last : undefined
     if (json !== undefined) return { json: Buffer.from(`[${json}]`), next }
-    return { json: readPieces(account, shrink({ limit, after, until: last, isFirst: true, ...filter })), next }
+    return { json: readPieces(request, { ...shrink(range), until: last, isFirst: true }), next }
   }
 
   return {
     async read(account, { limit, ...bounds } = {}) {
-      if (limit !== undefined) return readPage(account, { limit, ...bounds })
       const since = ++lastMoment
-      const { version, last: end } = await readState(account)
-      if (end === 0) return { json: EMPTY, next: undefined }
+      if (limit !== undefined) return readPage({ account, since }, { limit, ...bounds })
+      const state = await readState(account)
+      if (state.last === 0) return { json: EMPTY, next: undefined }
       const range = { ...bounds, after: bounds.after ?? 0, limit: FIRST_PIECE_PLANTS, isFirst: true }
       const isWhole = Object.values(bounds).every((bound) => bound === undefined)
-      if (!isWhole) return { json: readPieces(account, { ...range, until: end }), next: undefined }
-      const request = { version, since, end }
-      const first = find(account, request, 0) ?? (await readPiece(account, range, request))
-      return { json: first.more ? readPieces(account, range, request, first) : first.json, next: undefined }
+      if (!isWhole) return { json: readPieces({ account, since }, { ...range, until: state.last }), next: undefined }
+      const request = { account, since, state }
+      const first = find(request, 0) ?? (await readPiece(request, range))
+      return { json: first.more ? readPieces(request, range, first) : first.json, next: undefined }
     },
   }
 }
 
-function shrink(range: PieceRange): PieceRange {
+/** Makes a range shorter. */
+function shrink<Range extends ListRange>(range: Range): Range {
   return { ...range, limit: Math.ceil(range.limit / 8) }
 }
 
