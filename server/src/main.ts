@@ -19,9 +19,9 @@ setTimeout(() => process.exit(), GRACE).unref()
 /** Ends the process where Node.js is too old, with the versions that are needed: without this, SQLite crashes it. */
 function checkNodeVersion(): void {
   const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-  // A range such as `>=24.14.1`.
-  const { node: range } = engines as { node: string }
-  const { node: version } = process.versions
+  // Such as `>=24.14.1`.
+  const range: string = engines.node
+  const version = process.versions.node
   if (toNumber(version) >= toNumber(range.slice(2))) return
   console.error(`plant-store: Node.js ${version} is not supported: install a version in the range ${range}`)
   process.exit(2)

@@ -35,9 +35,7 @@ export interface TokenStore extends Omit<Tokens, 'create'> {
 export function createTokenStore(tokens: Tokens): TokenStore {
   return {
     ...tokens,
-    async create(newToken) {
-      const { account, scopes = ScopeSchema.options, expiresAt = null, label = null } = newToken
-
+    async create({ account, scopes = ScopeSchema.options, expiresAt = null, label = null }) {
       const token = generateToken()
       const id = randomBytes(6).toString('hex')
       const row = await tokens.create({ id, hash: hashToken(token), account, scopes, label, expiresAt })

@@ -31,7 +31,7 @@ const METHODS = [...new Set(['HEAD', ...Object.values(contract).map(({ method })
 export function checkPath(routes: readonly Route[]): RequestHandler {
   const paths = [...new Set(routes.map(({ path }) => path))]
   const known = paths
-    .toSorted((one, other) => countParameters(one) - countParameters(other))
+    .toSorted((one, other) => one.split(PARAMETER).length - other.split(PARAMETER).length)
     .map((path) => {
       const methods = routes.filter((route) => route.path === path).map(({ method }) => method)
       const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort()
@@ -55,10 +55,6 @@ export function checkPath(routes: readonly Route[]): RequestHandler {
     } else if (method === 'OPTIONS') response.set('Allow', found.allow).status(204).end()
     else next()
   }
-}
-
-function countParameters(path: string): number {
-  return path.match(PARAMETER)?.length ?? 0
 }
 
 /**

@@ -88,7 +88,7 @@ export async function openPublicPort(app: Express, settings: Settings, logger: L
 /** Creates the server of an app. What cannot be parsed, or is late, gets an `Error` body, too. */
 function createHttpServer(
   app: Express,
-  { requestTimeout, keepAliveTimeout, maxConnections }: Settings,
+  settings: Settings,
   logger: Logger,
 ): { server: Server; connections: Connections } {
   function receive(message: IncomingMessage, reply: ServerResponse): void {
@@ -99,6 +99,7 @@ function createHttpServer(
     app(request, response, () => rejectTarget(request, response))
   }
 
+  const { requestTimeout, keepAliveTimeout, maxConnections } = settings
   const headersTimeout = Math.min(HEADERS_TIMEOUT, requestTimeout)
   const options = {
     headersTimeout,
@@ -232,8 +233,8 @@ export async function startAdminPort(
   metrics: () => Metrics | undefined,
 ): Promise<OpenPort | undefined> {
   if (port === undefined) return undefined
-  const pages: Record<string, (response: ServerResponse) => unknown> = {
-    '/livez': (response) => sendText(response, 200, 'live'),
+  const pages: Record<string, (response: ServerResponse) => Promise<unknown>> = {
+    '/livez': async (response) => sendText(response, 200, 'live'),
     '/readyz': async (response) => {
       const reason = await whyNotReady()
       sendText(response, reason === undefined ? 200 : 503, reason ?? 'ready')
@@ -241,17 +242,12 @@ export async function startAdminPort(
     '/metrics': async (response) => {
       const current = metrics()
       if (!current) return sendText(response, 503, 'The server is starting.')
-      try {
-        response.setHeader('Content-Type', current.contentType)
-        response.end(await current.text())
-      } catch (error) {
-        response.destroy(error as Error)
-      }
+      return response.setHeader('Content-Type', current.contentType).end(await current.text())
     },
   }
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, ({ method, url }, response) => {
     const page = method === 'GET' || method === 'HEAD' ? pages[url ?? ''] : undefined
-    if (page) page(response)
+    if (page) page(response).catch((error) => response.destroy(error))
     else sendText(response, 404, 'Not found. GET /livez, /readyz or /metrics.')
   })
   respondToHalfClosed(server)
@@ -261,6 +257,6 @@ export async function startAdminPort(
 }
 
 function sendText(response: ServerResponse, status: number, text: string): void {
-  response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' })
-  response.end(`${text}\n`)
+  const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' }
+  response.writeHead(status, headers).end(`${text}\n`)
 }

@@ -84,10 +84,9 @@ export function createRequestsInFlight({
     // Removed before, its position is that of another one.
     if (slots[slot.index] !== slot) return
     release(slot)
-    const last = slots.pop()
-    if (last === undefined || last === slot) return
-    slots[slot.index] = last
+    const last = slots.pop() ?? slot
     last.index = slot.index
+    if (last !== slot) slots[slot.index] = last
   }
 
   function hold(slot: Slot, client: string): void {

@@ -48,18 +48,16 @@ export async function createLog(level: string, target: LogStream): Promise<Log> 
       dropped++
       return
     }
-    if (dropped > 0) reportDropped()
+    if (dropped > 0) {
+      const lines = dropped
+      dropped = 0
+      auditLogger(logger).warn({ event: 'lines dropped', lines }, 'lines of the log could not be written')
+    }
     if (stream.writableCorked === 0) {
       stream.cork()
       setImmediate(() => stream.uncork())
     }
     stream.write(format(line))
-  }
-
-  function reportDropped(): void {
-    const count = dropped
-    dropped = 0
-    auditLogger(logger).warn({ event: 'lines dropped', lines: count }, 'lines of the log could not be written')
   }
 
   const timestamp = pino.stdTimeFunctions.isoTime
