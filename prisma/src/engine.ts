@@ -11,6 +11,8 @@ export interface Engine {
   readonly subject: string
   /** What it runs for requests and migrations. */
   readonly statements: Statements
+  /** How long a startup waits for a database that is locked, migrated by another process, or not reachable, in milliseconds. */
+  readonly startupPatience: number
   /** Where its migrations are. */
   readonly migrationsFolder: string
   /** Loads its Prisma Client, which takes 0.2 s. */
@@ -23,10 +25,7 @@ export interface Engine {
   backup?: (copy: string, onProgress?: OnProgress) => Promise<void>
   /** Returns the size of SQLite's log, in bytes; absent where the engine's own tools show it. */
   logBytes?: () => Promise<number>
-  /**
-   * Opens a connection of its own to read, which sees what was acknowledged. It waits as a startup does for a database that is
-   * locked, migrated by another process, or not reachable.
-   */
+  /** Opens a connection of its own to read, which sees what was acknowledged. */
   beginReading(): Promise<Session>
   /** Opens a connection of its own, with a transaction that keeps other migrations out. */
   beginWriting(): Promise<Transaction>

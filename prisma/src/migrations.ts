@@ -4,6 +4,7 @@ import path from 'node:path'
 import { isDriverAdapterError } from '@prisma/driver-adapter-utils'
 import { loadEngine } from './database.ts'
 import { type Connection, type Engine, type OnProgress, StorageError, select, toQuery, writeTime } from './engine.ts'
+import { retry, STARTUP_PAUSE } from './patience.ts'
 
 /** One folder of `migrations/`. */
 interface Migration {
@@ -104,8 +105,11 @@ export async function checkMigrated(url: string, folder?: string): Promise<void>
 }
 
 async function findPending(engine: Engine, migrations: readonly Migration[]): Promise<Migration[]> {
-  await using session = await engine.beginReading()
-  return await pendingMigrations(session.connection, engine, migrations)
+  const find = async () => {
+    await using session = await engine.beginReading()
+    return await pendingMigrations(session.connection, engine, migrations)
+  }
+  return retry(find, { patience: engine.startupPatience, maxPause: STARTUP_PAUSE })
 }
 
 /**

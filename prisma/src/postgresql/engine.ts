@@ -32,10 +32,11 @@ export function createEngine(address: Address): Engine {
     name: 'postgresql',
     subject: describeDatabase(address),
     statements,
+    startupPatience: OPENING.patience,
     migrationsFolder: path.join(import.meta.dirname, '../../postgresql/migrations'),
     loadClient: async () => (await import('../generated/postgresql/client.ts')).PrismaClient,
     open: (options) => open(address, options),
-    beginReading: () => retry(() => beginReading(address), OPENING),
+    beginReading: () => beginReading(address),
     beginWriting: () => beginWriting(address),
     revokeRights,
   }

@@ -37,6 +37,7 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
     name: 'sqlite',
     subject: file,
     statements,
+    startupPatience: OPENING.patience,
     migrationsFolder: path.join(import.meta.dirname, '../../migrations'),
     loadClient: async () => (await import('../generated/sqlite/client.ts')).PrismaClient,
     open: async (options) => open(existingFile(file), options),
@@ -47,8 +48,8 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
         ({ size }) => size,
         () => 0,
       ),
-    beginReading: () => retry(async () => beginReading(existingFile(file)), OPENING),
-    beginWriting: () => retry(async () => begin(existingFile(file), MIGRATION), OPENING),
+    beginReading: async () => beginReading(existingFile(file)),
+    beginWriting: async () => begin(existingFile(file), MIGRATION),
   }
 }
 
@@ -199,6 +200,6 @@ async function beginReading(file: string): Promise<Session> {
  * loop must not wait for either.
  */
 async function begin(file: string, script: string): Promise<Transaction> {
-  const thread = await openThread(file, { script })
+  const thread = await retry(() => openThread(file, { script }), OPENING)
   return { connection: thread, commit: () => thread.executeScript('COMMIT'), [Symbol.asyncDispose]: thread.close }
 }
