@@ -93,15 +93,11 @@ const MAX_EDITS = 2
 /** So many letters may have one edit: with two, every second word of four letters would be HOST or PORT. */
 const LETTERS_PER_EDIT = 4
 
-/** Returns the setting that a name, which is not one, was meant to be: the nearest within a few edits. */
+/** Returns a setting that a name, which is not one, was meant to be: one within a few edits. */
 function findMeant(name: string, settings: readonly string[]): string | undefined {
   if (settings.includes(name) || OTHER_NAMES.includes(name)) return undefined
-  for (let edits = 0; edits <= MAX_EDITS; edits++) {
-    const candidates = settings.filter(({ length }) => length >= edits * LETTERS_PER_EDIT)
-    const meant = candidates.find((setting) => isWithin(edits, name.toUpperCase(), setting))
-    if (meant !== undefined) return meant
-  }
-  return undefined
+  const maxEdits = ({ length }: string) => Math.min(MAX_EDITS, Math.floor(length / LETTERS_PER_EDIT))
+  return settings.find((setting) => isWithin(maxEdits(setting), name.toUpperCase(), setting))
 }
 
 /** Whether one text becomes the other by a number of edits: a letter that is missing, added, another or swapped with the next. */

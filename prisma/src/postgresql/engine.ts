@@ -1,8 +1,8 @@
 import path from 'node:path'
-import type { ArgType, SqlQuery } from '@prisma/driver-adapter-utils'
-import type { Adapter, Connection, Engine, OpenedDatabase, OpenOptions, Session, Transaction } from '../engine.ts'
+import type { SqlQuery } from '@prisma/driver-adapter-utils'
+import type { Connection, Engine, OpenedDatabase, OpenOptions, Session, Transaction } from '../engine.ts'
 import { isRead, StorageError, select, toQuery } from '../engine.ts'
-import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE, type WriteGate } from '../patience.ts'
+import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { lateError, mayHaveHappened } from './errors.ts'
 import { checkSettings, describeIntruders, proveGuarantees, revokeRights } from './guarantees.ts'
@@ -65,12 +65,17 @@ async function open(
   })
   const giveUp = () => lateError(subject)
   const gate = createWriteGate(timeout, giveUp)
+  const read = (query: SqlQuery) => retry(() => pool.connection.queryRaw(withCondition(query)), { patience })
+  const write = <Result>(query: SqlQuery, run: (connection: Connection) => Promise<Result>) =>
+    gate.run(() => writeDurably(pool, run, { ...query, patience }))
   return {
-    adapter: createAdapter(pool, schemaName, {
-      patience,
-      read: (reading) => limitTime(reading, timeout, giveUp),
-      write: gate.run,
-    }),
+    adapter: {
+      provider: 'postgres',
+      schemaName,
+      queryRaw: (query) =>
+        isRead(query) ? limitTime(read(query), timeout, giveUp) : write(query, ({ queryRaw }) => queryRaw(query)),
+      executeRaw: (query) => write(query, ({ executeRaw }) => executeRaw(query)),
+    },
     probe: () => prove(gate.hasFailed()).catch((error) => Promise.reject(asStorageError(error, subject))),
     close: pool.close,
   }
@@ -120,55 +125,37 @@ function asStorageError(error: unknown, subject: string): StorageError {
   })
 }
 
-/** What the statements of an adapter pass. */
-interface Passage {
-  /** How long to retry, in milliseconds. */
-  readonly patience: number
-  read<Result>(reading: Promise<Result>): Promise<Result>
-  readonly write: WriteGate['run']
-}
-
 /** The end of a statement that Prisma Client writes. */
 const OFFSET = /\bOFFSET (\$?\d+)\s*$/i
 /** A statement that inserts what is not there yet may run twice. */
 const INSERTS_MISSING = /\bON CONFLICT\b.*\bDO NOTHING\s*$/s
 
 /**
- * Creates what Prisma Client runs on. A statement that has its condition is sent as it is. Any other read gets the condition
- * that it runs on the primary, and any other write is a transaction, whose commit fails where it would not be durable.
+ * Runs a statement that writes: as it is if it has its condition, any other in a transaction, whose commit fails where it would not
+ * be durable. It runs again unless it may have happened, and happened twice then, or unless its commit was sent.
  */
-function createAdapter(pool: Pool, schemaName: string, { patience, read, write }: Passage): Adapter {
-  const { connection } = pool
-  /** Runs a statement, again unless it may have happened, and happened twice then, or unless its commit was sent. */
-  function writeDurably<Result>({ sql }: SqlQuery, run: (connection: Connection) => Promise<Result>): Promise<Result> {
-    let isCommitting = false
-    const inTransaction = async () => {
-      await using transaction = await pool.begin()
-      const result = await run(transaction.connection)
-      isCommitting = true
-      await transaction.commit()
-      return result
-    }
-    if (!sql.includes(DURABLY)) {
-      return write(() => retry(inTransaction, { patience, mayRepeat: () => !isCommitting }))
-    }
+async function writeDurably<Result>(
+  pool: Pool,
+  run: (connection: Connection) => Promise<Result>,
+  { sql, patience }: { sql: string; patience: number },
+): Promise<Result> {
+  if (sql.includes(DURABLY)) {
     const mayRepeat = (error: unknown) => INSERTS_MISSING.test(sql) || !mayHaveHappened(error)
-    return write(() => retry(() => run(connection), { patience, mayRepeat }))
+    return retry(() => run(pool.connection), { patience, mayRepeat })
   }
-
-  return {
-    provider: 'postgres',
-    queryRaw: (query) =>
-      isRead(query)
-        ? read(retry(() => connection.queryRaw(withCondition(query)), { patience }))
-        : writeDurably(query, ({ queryRaw }) => queryRaw(query)),
-    executeRaw: (query) => writeDurably(query, ({ executeRaw }) => executeRaw(query)),
-    schemaName,
+  let isCommitting = false
+  const inTransaction = async () => {
+    await using transaction = await pool.begin()
+    const result = await run(transaction.connection)
+    isCommitting = true
+    await transaction.commit()
+    return result
   }
+  return retry(inTransaction, { patience, mayRepeat: () => !isCommitting })
 }
 
 /**
- * Adds its condition to a statement that reads and lacks it. An OFFSET belongs to the statement in parentheses, so that its order
+ * Adds the condition that it runs on the primary to a statement that reads and lacks it. An OFFSET belongs to the statement in parentheses, so that its order
  * is the one of the result; that of a subquery would not have to be. It is computed once, before the first row.
  */
 function withCondition(query: SqlQuery): SqlQuery {
@@ -178,17 +165,8 @@ function withCondition(query: SqlQuery): SqlQuery {
   const condition = `${offset} + CASE WHEN ${ON_PRIMARY} AND ${IN_UTC} THEN 0::bigint END`
   return {
     sql: `(${sql.replace(OFFSET, '')}\n) OFFSET ${condition}`,
-    args: args.map(withOffset),
-    argTypes: argTypes.map(asText),
+    // A time with its offset: it is read before the condition is computed, and the driver's adapter would remove it.
+    args: args.map((value) => (value instanceof Date ? value.toISOString() : value)),
+    argTypes: argTypes.map((type) => (type.scalarType === 'datetime' ? { ...type, scalarType: 'string' } : type)),
   }
-}
-
-/** Writes a time among the parameters with its offset: it is read before the condition is computed. */
-function withOffset(value: unknown): unknown {
-  return value instanceof Date ? value.toISOString() : value
-}
-
-/** Keeps the driver's adapter from writing a time without its offset. */
-function asText(type: ArgType): ArgType {
-  return type.scalarType === 'datetime' ? { ...type, scalarType: 'string' } : type
 }

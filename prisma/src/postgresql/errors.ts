@@ -5,8 +5,6 @@ import { StorageError, type StorageFailure, type StorageFault } from '../engine.
 const soon = (fault: StorageFault = 'unavailable'): StorageFailure => ({ fault, retryAfter: 1, isTemporary: true })
 /** A server that stops, starts, or was demoted, and a connection that it has ended. */
 const later = (fault: StorageFault = 'unavailable'): StorageFailure => ({ fault, retryAfter: 5, isTemporary: true })
-/** What an operator has to fix: a password, a certificate, a right, a setting, a full or damaged disk. */
-const untilFixed = (fault: StorageFault): StorageFailure => ({ fault, retryAfter: 5, isTemporary: false })
 
 /** Nothing is known of what was sent: it may have happened. */
 const LOST =
@@ -19,9 +17,10 @@ const MISTAKE = /^(22|23|42)\w{3} |^ Unsupported/
 /**
  * What is known of the database's state, by the code of an error, a SQLSTATE or one of Node.js, and its message: of PostgreSQL,
  * the driver, poolers (pg 8.23, PgBouncer 1.18, RDS Proxy) and our conditions. Each says what an operator should do, after the
- * description of the database; `$` is the message, which PostgreSQL may translate.
+ * description of the database; `$` is the message, which PostgreSQL may translate. Without a failure, it stays until an operator
+ * has fixed a password, a certificate, a right or a setting.
  */
-const STATES: readonly (readonly [error: RegExp, sentence: string, failure?: StorageFailure])[] = [
+const STATES: readonly (readonly [error: RegExp, sentence: string, failure?: Partial<StorageFailure>])[] = [
   [
     /\b(fsync|full_page_writes|synchronous_commit) = off\b/,
     'has $, so that a power failure loses plants that were acknowledged: set it to on',
@@ -73,8 +72,8 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, failure?: Sto
     soon(),
   ],
   [/^53300 /, 'accepts no more connections: raise max_connections, or lower connection_limit in DATABASE_URL', soon()],
-  [/^53100 /, 'cannot be written because the disk is full: free some space and retry', untilFixed('disk-full')],
-  [/^(58030|XX00[12]) /, 'cannot read or write its files: $', untilFixed('io-error')],
+  [/^53100 /, 'cannot be written because the disk is full: free some space and retry', { fault: 'disk-full' }],
+  [/^(58030|XX00[12]) /, 'cannot read or write its files: $', { fault: 'io-error' }],
   [
     /^(40001|40P01|55P03) /,
     'is locked by another transaction: end that one (see pg_stat_activity and pg_locks), or wait for it',

@@ -55,11 +55,19 @@ const operations: FileOperations = {
       await connection.executeScript(script)
       if (script === SETTINGS) await checkSettings(connection, file)
     }
-    const guarded = await connectGuarded(file, { timeout: BUSY_TIMEOUT }, begin, known)
-    const saveLog = createLogSaver(guarded)
-    opened = { ...guarded, saveLog }
+    const { connection, guard } = await connectGuarded(file, { timeout: BUSY_TIMEOUT }, begin, known)
+    let isSaved = false
+    /** Writes back a log that was deleted, whose content would end with this process. */
+    const saveLog = async () => {
+      if (!guard.isLogMissing()) isSaved = false
+      else if (!isSaved) {
+        const [result] = await select(connection, 'PRAGMA wal_checkpoint(FULL)').catch(() => [])
+        isSaved = result?.['busy'] === 0
+      }
+    }
+    opened = { connection, guard, saveLog }
     setInterval(saveLog, CHECK_INTERVAL).unref()
-    return guarded.guard.files
+    return guard.files
   },
 
   queryRaw: (query) => write((connection) => connection.queryRaw(query)),
@@ -126,18 +134,6 @@ async function checkSettings(connection: SqlDriverAdapter, file: string): Promis
   const [settings] = await select(connection, 'SELECT * FROM pragma_journal_mode, pragma_synchronous')
   if (settings?.['journal_mode'] === 'wal' && settings['synchronous'] === 2) return
   throw new StorageError(`${file} does not support journal_mode=WAL and synchronous=FULL: put it on a local disk`)
-}
-
-/** Creates what writes back a log that was deleted, whose content would end with this process. */
-function createLogSaver({ connection, guard }: GuardedConnection): () => Promise<void> {
-  let isSaved = false
-  return async () => {
-    if (!guard.isLogMissing()) isSaved = false
-    else if (!isSaved) {
-      const [result] = await select(connection, 'PRAGMA wal_checkpoint(FULL)').catch(() => [])
-      isSaved = result?.['busy'] === 0
-    }
-  }
 }
 
 /**
