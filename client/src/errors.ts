@@ -84,14 +84,14 @@ abstract class BaseError extends Error {
 
   /**
    * Recognizes the errors of every copy of this package: an app may load it as ESM and as CommonJS, or in two versions,
-   * whose classes are not the same objects. So `instanceof` looks for the names of the classes of an error instead.
+   * whose classes are not the same objects. So `instanceof` looks for a prototype with the name of the class instead.
    */
   static override [Symbol.hasInstance](value: unknown): boolean {
-    const names: readonly string[] = Object(value)[CLASSES] ?? []
-    // A class that an app derives is not listed: the default check applies.
-    return Object.hasOwn(this.prototype, CLASSES)
-      ? names.includes(this.prototype.name)
-      : super[Symbol.hasInstance](value)
+    // A class that an app derives has no such name: the default check applies.
+    if (!Object.hasOwn(this.prototype, CLASS)) return super[Symbol.hasInstance](value)
+    let own = Object(value)
+    while (own && own[CLASS] !== this.prototype.name) own = Object.getPrototypeOf(own)
+    return own !== null
   }
 }
 
@@ -120,8 +120,8 @@ function isRetryable(
   return kind !== 'connection' || !PERMANENT.test(detail)
 }
 
-/** The names of the classes of an error. `Symbol.for` is shared by every copy of the package, unlike a symbol of a module. */
-const CLASSES = Symbol.for('@plant-store/client/classes')
+/** The name of a class of this package. `Symbol.for` is shared by every copy of the package, unlike a symbol of a module. */
+const CLASS = Symbol.for('@plant-store/client/class')
 
 /** An error with the head of the response. */
 abstract class ResponseError extends BaseError implements ResponseHead {
@@ -254,16 +254,15 @@ export const PlantStoreError: (abstract new (
 export type ErrorKind = PlantStoreError['kind']
 
 // Names are on the prototypes, so that errors have no field for them. They are written here, because a minifier renames classes.
-for (const [classes, { prototype }] of Object.entries({
+for (const [name, { prototype }] of Object.entries({
   PlantStoreError: BaseError,
   ApiError,
   MalformedResponseError,
   ConnectionError,
-  'TimeoutError ConnectionError': TimeoutError,
+  TimeoutError,
   AbortError,
   TokenError,
   UsageError,
 })) {
-  const [name] = classes.split(' ')
-  Object.assign(prototype, { name, [CLASSES]: `${classes} PlantStoreError` })
+  Object.assign(prototype, { name, [CLASS]: name })
 }
