@@ -38,10 +38,11 @@ const MAX_BODY_BYTES = 100 * 1024
 export function readInput(
   operation: OperationName,
   segments: Readonly<Record<string, string>>,
-  query: URLSearchParams,
+  query: string,
   body: string,
 ): object {
   const rules = requestRules[operation]
+  const parameters = new URLSearchParams(query)
   const { body: isSent, int64s } = routes[operation]
   const json = isSent && readBody(body, int64s)
   return {
@@ -50,7 +51,7 @@ export function readInput(
       readText(orUndefined(() => decodeURIComponent(segments[name] ?? '')) ?? '\0', rule),
     ),
     ...check('invalidQuery', rules.query, (name, rule) => {
-      const values = query.getAll(name).map((text) => readText(text, rule.items ?? rule))
+      const values = parameters.getAll(name).map((text) => readText(text, rule.items ?? rule))
       return rule.items && values.length > 0 ? values : values.length > 1 ? REPEATED : values[0]
     }),
     ...check('invalidBody', rules.body, (name) => json?.[name]),
