@@ -47,45 +47,31 @@ describe('attempts of creating a plant', () => {
 
 const NOW = Date.UTC(2026, 10, 24)
 
-/** Returns the delays before the attempts of a call that fails with this header, as they are and as its hook gets them. */
-async function delaysOf(retryAfter: string | undefined, options: sdk.ClientOptions): Promise<[number[], unknown[]]> {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: NOW })
-  const store = createFakePlantStore()
-  store.failNext({ status: 503, ...(retryAfter !== undefined && { headers: { 'retry-after': retryAfter } }) }, 20)
-  const times: number[] = []
-  const delays: unknown[] = []
-  const request = () => void times.push(Date.now())
-  const error = (_: unknown, __: unknown, delay: unknown) => delays.push(delay)
-  const client = createPlantStoreClient({ ...store, ...options, hooks: { request, error } })
-  const failed = failureOf(client.getPlants(), ApiError)
-  await vi.advanceTimersByTimeAsync(10 * 60_000)
-  await failed
-  return [times.slice(1).map((time, index) => time - Number(times[index])), delays]
-}
-
 describe('the delay before a retry', () => {
-  test.each([
-    [1, undefined, [300, 600, 1200, 2400, 4800, 5000]],
-    [0.5, undefined, [150, 300]],
-    [1, 10, [10, 20]],
-    [1, 8000, [8000, 8000]],
-  ])(
-    'is up to 300 ms, doubling each time up to 5 s: %d of it, with retryDelay %s',
-    async (random, retryDelay, delays) => {
-      vi.mocked(Math.random).mockReturnValue(random)
-      const seen = await delaysOf(undefined, { retries: delays.length, retryDelay })
-      expect(seen).toEqual([delays, [...delays, undefined]])
-    },
-  )
-
-  test.each([
-    ['7', 7300],
-    ['60', 60_300],
-    [new Date(NOW + 30_000).toUTCString(), 30_300],
-    ...[new Date(0).toUTCString(), 'soon', '-1', ''].map((invalid) => [invalid, 300] as const),
-  ] as const)('after the Retry-After "%s" is %s ms, with jitter', async (value, delay) => {
-    vi.mocked(Math.random).mockReturnValue(1)
-    expect(await delaysOf(value, { retries: 1 })).toEqual([[delay], [delay, undefined]])
+  test.each<[random: number, retryDelay: number | undefined, retryAfter: string | undefined, delays: number[]]>([
+    [1, undefined, undefined, [300, 600, 1200, 2400, 4800, 5000]],
+    [0.5, undefined, undefined, [150, 300]],
+    [1, 10, undefined, [10, 20]],
+    [1, 8000, undefined, [8000, 8000]],
+    [1, undefined, '7', [7300]],
+    [1, undefined, '60', [60_300]],
+    [1, undefined, new Date(NOW + 30_000).toUTCString(), [30_300]],
+    ...[new Date(0).toUTCString(), 'soon', '-1', ''].map((invalid) => [1, undefined, invalid, [300]] as never),
+  ])('is %d of retryDelay %s, doubling up to 5 s, plus the Retry-After "%s": %j ms', async (...row) => {
+    const [random, retryDelay, retryAfter, delays] = row
+    vi.mocked(Math.random).mockReturnValue(random)
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: NOW })
+    const store = createFakePlantStore()
+    store.failNext({ status: 503, ...(retryAfter !== undefined && { headers: { 'retry-after': retryAfter } }) }, 20)
+    const [times, seen]: [number[], unknown[]] = [[], []]
+    const request = () => void times.push(Date.now())
+    const error = (_: unknown, __: unknown, delay: unknown) => seen.push(delay)
+    const options = { retries: delays.length, retryDelay, hooks: { request, error } }
+    const failed = failureOf(createPlantStoreClient({ ...store, ...options }).getPlants(), ApiError)
+    await vi.advanceTimersByTimeAsync(10 * 60_000)
+    await failed
+    expect(times.slice(1).map((time, index) => time - Number(times[index]))).toEqual(delays)
+    expect(seen).toEqual([...delays, undefined])
   })
 
   test.each([

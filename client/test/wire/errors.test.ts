@@ -24,24 +24,22 @@ const failures: [keyof typeof sdk, kind: string, retryable: boolean, fault: Faul
 const classesOf = (value: unknown) =>
   failures.map(([name]) => name).filter((name) => value instanceof Object(Reflect.get(sdk, name)))
 
-test.each(failures)(
-  '%s has the kind %s, also in another copy of the package',
-  async (name, kind, retryable, fault, options) => {
-    expect(copy.ApiError).not.toBe(ApiError)
-    for (const { createPlantStoreClient } of [sdk, copy]) {
-      const store = createFakePlantStore()
-      store.failNext(fault)
-      const call = createPlantStoreClient({ ...store, retries: 0 }).getPlants({}, options)
-      const error = await failureOf(call, PlantStoreError)
-      expect(error).toMatchObject({ name, kind, retryable })
-      expect(error).toBeInstanceOf(Error)
-      expect(classesOf(error)).toEqual(kind === 'timeout' ? ['ConnectionError', 'TimeoutError'] : [name])
-      expect(String(error)).toMatch(new RegExp(`^${name}: GET http://plant-store.test/plants: `))
-      // That of an `ApiError` is the text of the service alone.
-      if (kind !== 'api') expect(error.message).toBe(`GET http://plant-store.test/plants: ${error.detail}`)
-    }
-  },
-)
+test.each(failures)('%s has the kind %s, also in another copy of the package', async (...row) => {
+  const [name, kind, retryable, fault, options] = row
+  expect(copy.ApiError).not.toBe(ApiError)
+  for (const { createPlantStoreClient } of [sdk, copy]) {
+    const store = createFakePlantStore()
+    store.failNext(fault)
+    const call = createPlantStoreClient({ ...store, retries: 0 }).getPlants({}, options)
+    const error = await failureOf(call, PlantStoreError)
+    expect(error).toMatchObject({ name, kind, retryable })
+    expect(error).toBeInstanceOf(Error)
+    expect(classesOf(error)).toEqual(kind === 'timeout' ? ['ConnectionError', 'TimeoutError'] : [name])
+    expect(String(error)).toMatch(new RegExp(`^${name}: GET http://plant-store.test/plants: `))
+    // That of an `ApiError` is the text of the service alone.
+    if (kind !== 'api') expect(error.message).toBe(`GET http://plant-store.test/plants: ${error.detail}`)
+  }
+})
 
 test('other values, and errors of a class that an app derives, are not instances of them', () => {
   for (const value of [null, undefined, 'ApiError', {}, new Error('no'), { name: 'ApiError' }]) {
