@@ -11,7 +11,7 @@ import { allowOrigins, checkPath, createOriginHint } from './http/paths-and-orig
 import { createRateLimit } from './http/rate-limit.ts'
 import type { RequestsInFlight, Slot } from './http/requests-in-flight.ts'
 import { extendResponses } from './http/responses.ts'
-import { createPlantsRouter, type Operations } from './plants/plants-router.ts'
+import { createPlantsRouter, type Handlers } from './plants/plants-router.ts'
 import type { Settings } from './settings.ts'
 
 declare global {
@@ -33,7 +33,7 @@ declare global {
 /** What the app works with. */
 export interface Dependencies {
   /** What each operation of the contract does. */
-  plants: Operations
+  handlers: Handlers
   /** Looks up a token that is not cached. */
   findToken: FindToken
   requestsInFlight: RequestsInFlight
@@ -43,7 +43,7 @@ export interface Dependencies {
  * Creates the Express app. Its order is that of the checks (docs/architecture.md).
  */
 export function createApp(dependencies: Dependencies, settings: Settings, logger: Logger): express.Express {
-  const { plants, requestsInFlight } = dependencies
+  const { handlers, requestsInFlight } = dependencies
   const app = express()
     .disable('x-powered-by')
     .disable('etag')
@@ -70,7 +70,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
 
   const authenticate = createAuthentication(dependencies.findToken, settings.tokenIdHeader)
   const countRequest = settings.rateLimit && createRateLimit(settings.rateLimit)
-  const router = createPlantsRouter(plants, settings.publicUrl)
+  const router = createPlantsRouter(handlers, settings.publicUrl)
   createExpressEndpoints(contract, router, app, {
     logInitialization: false,
     globalMiddleware: [

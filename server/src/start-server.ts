@@ -70,14 +70,14 @@ export async function startServer(
   const database = await openDatabase(databaseUrl, { onWarning: (warning) => logger.warn(warning) })
   opened.defer(database.close)
   const cursors = createCursors(() => database.secret('cursor'))
-  const plants = createPlantStore(database.plants, cursors)
+  const handlers = createPlantStore(database.plants, cursors)
   const tokens = createTokenStore(database.tokens)
   const findToken = await createTokenLookup(tokens, settings, logger)
   const requestsInFlight = createRequestsInFlight(settings)
   // The pages of this server then need no write, which fails while the disk does not respond.
   await Promise.race([cursors.prepare(), sleep(SECRET_PATIENCE, undefined, { ref: false })])
   const { createApp } = await loadingApp
-  const app = createApp({ plants, findToken, requestsInFlight }, settings, logger)
+  const app = createApp({ handlers, findToken, requestsInFlight }, settings, logger)
   if (admin) {
     // The metrics are loaded only if there is an admin port to read them from.
     const { createMetrics } = await import('./telemetry/metrics.ts')

@@ -89,7 +89,7 @@ export function createAuthentication(
 }
 
 /** RFC 6750 section 3: `error` is named only where a token was sent. */
-function rejected(reason: InvalidToken | 'tokenMissing', message?: string): HttpError {
-  const challenge = reason === 'tokenMissing' ? CHALLENGE : `${CHALLENGE}, error="invalid_token"`
-  return new HttpError(reason, message, { headers: { 'WWW-Authenticate': challenge } })
+function rejected(errorName: InvalidToken | 'tokenMissing', message?: string): HttpError {
+  const challenge = errorName === 'tokenMissing' ? CHALLENGE : `${CHALLENGE}, error="invalid_token"`
+  return new HttpError(errorName, message, { headers: { 'WWW-Authenticate': challenge } })
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Request, RequestHandler, Response } from 'express'
-import type { Route } from '../http/paths-and-origins.ts'
+import type { Endpoint } from '../http/paths-and-origins.ts'
 import { ownCommand } from '../settings.ts'
 
 /** Of the page and its files: it loads from and calls only this server, and runs no inline script. */
@@ -32,7 +32,7 @@ const FILES = [
  * @param publicUrl the server that the document names; default: the origin that it was requested from, which tools that import
  *   it take for the base URL
  */
-export function createDocs(publicUrl: string | undefined): (Route & { handle: RequestHandler })[] {
+export function createDocs(publicUrl: string | undefined): (Endpoint & { handle: RequestHandler })[] {
   /** Without its servers. It is created once, which takes milliseconds: a client may ask with any number of hosts. */
   let document: object | undefined
 

@@ -26,31 +26,31 @@ const REPEATED = 1_000
 /** An error that the client gets as an `Error` body: thrown anywhere, sent by the error handler. */
 export class HttpError extends Error {
   override readonly name = 'HttpError'
-  readonly reason: ErrorName
+  readonly errorName: ErrorName
   readonly headers: Record<string, string>
 
   /**
-   * @param reason the entry of the error catalogue; it decides the status and the number
+   * @param errorName the entry of the error catalogue; it decides the status and the number
    * @param message what to fix, in one sentence that names the field; never a token, nor a value of the body
    * @param options `headers` of the response, such as `Allow` or `Retry-After`, and the underlying error as `cause`, which is
    *   logged and never sent
    */
   constructor(
-    reason: ErrorName,
-    message: string = errorCatalogue[reason].reason,
+    errorName: ErrorName,
+    message: string = errorCatalogue[errorName].reason,
     { headers = {}, cause }: { headers?: Record<string, string>; cause?: unknown } = {},
   ) {
     super(message, { cause })
-    this.reason = reason
+    this.errorName = errorName
     this.headers = headers
   }
 
   get status(): number {
-    return Math.floor(errorCatalogue[this.reason].code / 100)
+    return Math.floor(errorCatalogue[this.errorName].code / 100)
   }
 
   get body(): ErrorBody {
-    return { error: errorCatalogue[this.reason].code, message: this.message }
+    return { error: errorCatalogue[this.errorName].code, message: this.message }
   }
 }
 
@@ -69,9 +69,9 @@ export function errorHandler(logger: Logger): ErrorRequestHandler {
   const mayWarn = oncePer(REPEATED)
 
   function log(failure: HttpError, requestId: string): void {
-    const { reason, cause, message } = failure
+    const { errorName, cause, message } = failure
     const details = { requestId, err: cause ?? failure }
-    if (reason !== 'unavailable') logger.error(details, message)
+    if (errorName !== 'unavailable') logger.error(details, message)
     else if (cause === undefined) logger.debug(details, message)
     // While the database is unavailable, every request would be a line, also one without a token.
     else if (mayWarn()) logger.warn(details, message)

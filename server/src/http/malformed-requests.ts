@@ -1,6 +1,7 @@
 /** Gives each request its id and reports its end, and rejects what is malformed, arrives too late, or is meant for a proxy. */
 import { randomUUID } from 'node:crypto'
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ErrorName } from '@plant-store/contract'
 import type { Request, Response } from 'express'
@@ -8,7 +9,7 @@ import { responseOf } from '../node-internals.ts'
 import { CLIENT_CLOSED_REQUEST, events } from '../telemetry/events.ts'
 import { closeLater, discarded, discardRest } from './connections.ts'
 import { HttpError, sendError } from './errors.ts'
-import { COMMON_HEADERS, JSON_CONTENT_TYPE } from './responses.ts'
+import { COMMON_HEADERS } from './responses.ts'
 
 /** Printable ASCII, as proxies write it. A token that is sent as an id, or within one, must not appear in the log. */
 const VALID_ID = /^(?!.*pst_)[!-~]{1,128}$/
@@ -61,8 +62,8 @@ export function rejectMalformed({ headers, rawHeaders, httpVersion, httpVersionM
 }
 
 /** The end of a malformed request is uncertain, so nothing after it is read. */
-function malformed(reason: ErrorName, message?: string): HttpError {
-  return new HttpError(reason, message, { headers: { Connection: 'close' } })
+function malformed(errorName: ErrorName, message?: string): HttpError {
+  return new HttpError(errorName, message, { headers: { Connection: 'close' } })
 }
 
 /** Rejects a request whose target Express cannot read: it would not call any middleware. */
@@ -94,28 +95,22 @@ export function rejectUnparsed(error: NodeJS.ErrnoException, socket: Duplex): vo
 /** Responds after the earlier complete requests of a connection: responses have their order (RFC 9112 section 9.3.2). */
 function respondInOrder(socket: Duplex, failure: HttpError): void {
   const response = responseOf(socket)
-  if (!response) sendRaw(socket, failure)
+  if (!response) respondAlone(socket, failure)
   else if (response.req.complete) response.once('finish', () => respondInOrder(socket, failure))
   else if (response.headersSent) socket.destroy()
   // The rest of the request will not arrive.
   else sendError(response.setHeader('Connection', 'close'), failure)
 }
 
-/** Responds without a response of Node.js, since there is no request. */
-function sendRaw(socket: Duplex, { status, body }: HttpError): void {
+/** Responds where there is no request that a response belongs to. */
+function respondAlone(socket: Duplex, failure: HttpError): void {
   // After a response with `Connection: close`, the socket is closing already.
   if (!socket.writable) return
-  const text = JSON.stringify(body)
-  const head = [
-    ['Date', new Date().toUTCString()],
-    ['X-Request-Id', randomUUID()],
-    ...COMMON_HEADERS,
-    ['Content-Type', JSON_CONTENT_TYPE],
-    ['Content-Length', Buffer.byteLength(text)],
-    ['Connection', 'close'],
-  ]
-  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...head.map((header) => header.join(': '))]
-  socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`)
+  const response = new ServerResponse(new IncomingMessage(socket as Socket))
+  response.assignSocket(socket as Socket)
+  const headers = new Map([...COMMON_HEADERS, ['X-Request-Id', randomUUID()], ['Connection', 'close']])
+  sendError(response.setHeaders(headers), failure)
+  socket.end()
   // Not once this is written, which a client that reads nothing delays for ever.
   closeLater(socket)
 }

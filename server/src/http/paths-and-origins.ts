@@ -6,7 +6,7 @@ import type { Settings } from '../settings.ts'
 import { HttpError } from './errors.ts'
 
 /** What a path serves. */
-export interface Route {
+export interface Endpoint {
   method: string
   path: string
 }
@@ -28,7 +28,7 @@ const METHODS = [...new Set(['HEAD', ...Object.values(contract).map(({ method })
  * section 15.5.6), and responds to `OPTIONS`. It comes before the routes: of two paths that match, the one with fewer
  * parameters counts for every method.
  */
-export function checkPath(routes: readonly Route[]): RequestHandler {
+export function checkPath(routes: readonly Endpoint[]): RequestHandler {
   const paths = [...new Set(routes.map(({ path }) => path))]
   const known = paths
     .toSorted((one, other) => one.split(PARAMETER).length - other.split(PARAMETER).length)

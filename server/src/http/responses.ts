@@ -10,7 +10,7 @@ export const COMMON_HEADERS = Object.entries({
 })
 const COMMON = COMMON_HEADERS.flat()
 /** The media type of every response with a body. */
-export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
+const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
 
 /** JSON text in pieces: each call reads the next one; undefined: there are no more. */
 export type JsonPieces = () => Promise<Buffer | undefined>

@@ -5,7 +5,7 @@ import { serializedJson } from '../http/responses.ts'
 import type { Cursors } from './cursor.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { createLists } from './lists.ts'
-import type { Operations } from './plants-router.ts'
+import type { Handlers } from './plants-router.ts'
 
 const MEBIBYTE = 2 ** 20
 /** What a row has as JSON besides its texts, about, in bytes. */
@@ -17,7 +17,7 @@ const ESCAPED = /[\0-\x1f"\\]/
 const BATCH_LIMITS = { maxBatchItems: 500, maxBatchBytes: MEBIBYTE }
 
 /** Creates the operations on the plants of a database, with their rules. */
-export function createPlantStore(plants: Plants, cursors: Cursors): Operations {
+export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
   const lists = createLists(plants)
   const store = createGroupCommit<PlantRow, boolean | undefined>({
     ...BATCH_LIMITS,

@@ -5,12 +5,12 @@ import type { Request, Response } from 'express'
 import { waitForConnection } from '../http/responses.ts'
 
 /** Every operation of the contract, by name. One that the contract has and this lacks does not compile. */
-export type Operations = {
-  readonly [TName in keyof Contract]: Operation<Input<Contract[TName]>, Body<Contract[TName]>>
+export type Handlers = {
+  readonly [TName in keyof Contract]: Handler<Input<Contract[TName]>, Body<Contract[TName]>>
 }
 
 /** Responds to a valid request of an account. */
-export type Operation<TInput, TBody> = (input: TInput, account: string) => Promise<OperationResult<TBody>>
+export type Handler<TInput, TBody> = (input: TInput, account: string) => Promise<OperationResult<TBody>>
 
 /** How an operation responds, unless it throws an `HttpError`. */
 export interface OperationResult<TBody> {
@@ -50,15 +50,15 @@ interface CheckedRequest {
  *
  * @param publicUrl the URL of the service as clients know it; undefined: links are relative
  */
-export function createPlantsRouter(operations: Operations, publicUrl?: string): Router {
+export function createPlantsRouter(handlers: Handlers, publicUrl?: string): Router {
   const endpoints = Object.entries<AppRoute>(contract).map(([name, route]) => {
-    const operation = operations[name as keyof Operations] as Operation<object, unknown>
-    return [name, implement(route, operation, publicUrl)]
+    const handler = handlers[name as keyof Handlers] as Handler<object, unknown>
+    return [name, implement(route, handler, publicUrl)]
   })
   return Object.fromEntries(endpoints) as Router
 }
 
-function implement(route: AppRoute, operation: Operation<object, unknown>, publicUrl: string | undefined) {
+function implement(route: AppRoute, handler: Handler<object, unknown>, publicUrl: string | undefined) {
   const status = Object.keys(route.responses)
     .map(Number)
     .find((each) => each < 300)
@@ -68,7 +68,7 @@ function implement(route: AppRoute, operation: Operation<object, unknown>, publi
   return async ({ params, query, body, req, res }: CheckedRequest) => {
     if (route.method === 'GET') await waitForConnection(res)
     const input = { ...(hasPath && params), ...(hasQuery && query), ...(hasBody && body) }
-    const result = await operation(input, req.identity.account)
+    const result = await handler(input, req.identity.account)
     if (result.nextCursor !== undefined) {
       const target = publicUrl === undefined ? '' : publicUrl + req.path
       res.setHeader('Link', nextPage(target, { ...query, cursor: result.nextCursor }))

@@ -36,7 +36,7 @@ test('cursors have one length and reveal nothing about other accounts', async ()
 
 test('a cursor of another account, of another database, with one changed letter or any other text is invalid', async () => {
   const { write, read } = cursorsOf()
-  const invalid = { reason: 'invalidQuery', message: expect.stringMatching(/^cursor: /) }
+  const invalid = { errorName: 'invalidQuery', message: expect.stringMatching(/^cursor: /) }
   const cursor = await write('alice', 7)
   expect(await read('alice', cursor)).toBe(7)
   await expect(read('bob', cursor)).rejects.toMatchObject(invalid)

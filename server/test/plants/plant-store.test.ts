@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Cursors } from '../../src/plants/cursor.ts'
 import { createGroupCommit, type GroupCommitOptions } from '../../src/plants/group-commit.ts'
 import { createPlantStore } from '../../src/plants/plant-store.ts'
-import type { Operation } from '../../src/plants/plants-router.ts'
+import type { Handler } from '../../src/plants/plants-router.ts'
 import { type Events, events } from '../../src/telemetry/events.ts'
 
 /** Creates a plant store of which nothing else is called. */
@@ -26,7 +26,7 @@ test('a plant that is deleted before it can be compared is stored again, three t
   expect(await create()).toEqual([stored, stored])
   expect(inserts).toBe(3)
   missing = 3
-  const reason = expect.objectContaining({ reason: 'unavailable', headers: { 'Retry-After': '1' } })
+  const reason = expect.objectContaining({ errorName: 'unavailable', headers: { 'Retry-After': '1' } })
   expect(await create()).toEqual([{ status: 'rejected', reason }, stored])
 })
 
@@ -58,7 +58,7 @@ test.each(['"', '\\', '\u0001'])(
 /** A parameter that an operation does not use does not compile. */
 const forget = async ({ limit: _, ...unused }: { limit?: number; tag?: string }) => ({ body: null, unused })
 // @ts-expect-error: `tag` is left.
-export const forgetful: Operation<{ limit?: number; tag?: string }, null> = forget
+export const forgetful: Handler<{ limit?: number; tag?: string }, null> = forget
 
 interface Item {
   account: string

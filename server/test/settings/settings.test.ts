@@ -110,7 +110,7 @@ test('what the settings accept, the app and the verifier of tokens take', () => 
         return
       }
       const requestsInFlight = createRequestsInFlight(settings)
-      createApp({ requestsInFlight, plants: {} } as Dependencies, settings, logger)
+      createApp({ requestsInFlight, handlers: {} } as Dependencies, settings, logger)
       const { jwtIssuer: issuer = '', jwtAudience: audience = '', jwtJwksUrl: keysUrl = '' } = settings
       verifyJsonWebToken({ issuer, audience, keysUrl }, logger)
     }),
