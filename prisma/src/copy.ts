@@ -32,6 +32,9 @@ const TABLES = [
   { table: 'Plant', key: 'seq', start: Number.MIN_SAFE_INTEGER },
 ] as const
 
+/** How many rows of each table were copied. */
+type Counts = Record<(typeof TABLES)[number]['table'], number>
+
 /** How many rows are read and written at a time. A plant has at most 100 kB. */
 const BATCH = 100
 
@@ -97,12 +100,8 @@ async function naming<Result>(setting: string, run: () => Promise<Result>): Prom
 }
 
 /** Copies all rows, and returns how many each table has. */
-async function copyAll(
-  source: Side,
-  target: Side,
-  onProgress?: OnProgress,
-): Promise<Record<(typeof TABLES)[number]['table'], number>> {
-  const counts = { Secret: 0, Token: 0, Plant: 0 }
+async function copyAll(source: Side, target: Side, onProgress?: OnProgress): Promise<Counts> {
+  const counts: Counts = { Secret: 0, Token: 0, Plant: 0 }
   await rejectData(target)
   const readState = async () => (await select<SourceState>(source.connection, SELECT_STATE))[0] as SourceState
   const before = await readState()

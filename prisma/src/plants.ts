@@ -70,7 +70,6 @@ const MAX_PIECE_BYTES = 2 ** 16
 /** No limit, of a `seq` or a size. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
-type StoredPlant = [account: string, id: string, name: string, tag: string | null]
 /** The engines have different types for these. */
 type Integer = bigint | number | string
 type Flag = boolean | bigint | number
@@ -92,10 +91,10 @@ export function createPlants({ plant: table }: Prisma, adapter: Adapter, stateme
   const selectAll = statements.selectPiece([])
 
   return {
-    insert: (plants) => adapter.executeRaw(toQuery(statements.insertPlants, JSON.stringify(plants.map(toStoredPlant)))),
+    insert: (plants) => adapter.executeRaw(toQuery(statements.insertPlants, toJson(plants))),
 
     async compare(plants) {
-      const rows = await select<ComparedRow>(statements.comparePlants, JSON.stringify(plants.map(toStoredPlant)))
+      const rows = await select<ComparedRow>(statements.comparePlants, toJson(plants))
       return rows.map(([isSame]) => (isSame === null ? undefined : Boolean(isSame)))
     },
 
@@ -121,6 +120,7 @@ export function createPlants({ plant: table }: Prisma, adapter: Adapter, stateme
   }
 }
 
-function toStoredPlant({ account, id, name, tag }: PlantRow): StoredPlant {
-  return [account, id, name, tag]
+/** Writes plants as the statements take them. */
+function toJson(plants: readonly PlantRow[]): string {
+  return JSON.stringify(plants.map(({ account, id, name, tag }) => [account, id, name, tag]))
 }
