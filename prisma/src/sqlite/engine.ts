@@ -1,5 +1,5 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { access, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
 import type { Engine, OpenedDatabase, OpenOptions, Session, Transaction } from '../engine.ts'
@@ -16,10 +16,14 @@ import { type OpenedThread, openThread, type Thread } from './writer.ts'
 const OPENING = { patience: 30_000, maxPause: STARTUP_PAUSE }
 /** How long closing may take, in milliseconds: what is committed is in the log, and stays there. */
 const CLOSE_PATIENCE = 3_000
+/** With less space, in bytes, a probe writes for real. */
+const LITTLE_SPACE = 16 * 2 ** 20
 /** For a task that reads rows once, in order: by default there are 16 MB of pages in memory. */
 const READ_ONLY = 'PRAGMA cache_size = -4000; PRAGMA query_only = ON; SELECT 1 FROM sqlite_schema'
 /** Prisma's migrations replace tables; with foreign keys on, that deletes the rows that refer to them. */
 const MIGRATION = 'PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; BEGIN IMMEDIATE'
+/** Takes the lock of what writes, and writes nothing. */
+const LOCK = 'BEGIN IMMEDIATE; ROLLBACK'
 /** SQLite opens the log and its index at the first query. */
 const FIRST_QUERY = toQuery('SELECT 1 FROM sqlite_schema')
 
@@ -121,10 +125,12 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
       executeRaw: (query) => retry(() => write(({ executeRaw }) => executeRaw(query)), again),
     },
 
-    // Only a write shows that a disk is full or read-only, and that it is not any more.
+    // A lock is probed with an empty transaction, which writes nothing. Where a write has failed, or the disk looks full or
+    // read-only, a page is written: only that shows when it is over, since clients stop writing to a server that is not ready.
     async probe() {
       await read(toQuery('SELECT "seq" FROM "Plant" LIMIT 1'))
-      await write(({ sync }) => sync())
+      const writesPage = gate.hasFailed() || (await looksUnwritable(file))
+      await write(({ sync, executeScript }) => (writesPage ? sync() : executeScript(LOCK)))
     },
 
     async close() {
@@ -134,6 +140,17 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
       const thread = await writer?.catch(() => undefined)
       if (thread) await limitTime(thread.close(), CLOSE_PATIENCE, lateError).catch(() => {})
     },
+  }
+}
+
+/** Returns whether the disk is nearly full, or a file is immutable, on a read-only disk or not this user's to write. */
+async function looksUnwritable(file: string): Promise<boolean> {
+  try {
+    await Promise.all([file, `${file}-wal`].map((name) => access(name, constants.W_OK)))
+    const { bavail, bsize } = await statfs(file)
+    return bavail * bsize < LITTLE_SPACE
+  } catch {
+    return true
   }
 }
 
