@@ -36,7 +36,7 @@ export async function backup(file: string, copy: string, onProgress?: OnProgress
     await writeCopy(file, draft, copy, onProgress)
     await sync(draft, 'r+')
     name(draft, copy)
-    await sync(folder, 'r').catch((error) => {
+    await syncFolder(folder).catch((error) => {
       rmSync(copy)
       throw error
     })
@@ -74,18 +74,17 @@ function name(draft: string, copy: string): void {
   }
 }
 
-/**
- * Makes a file, or the names in a folder, survive a power failure. Network disks and Windows cannot sync folders.
- *
- * @param flags how to open it: Windows syncs no file that is open to read only
- */
-export async function sync(name: string, flags: 'r' | 'r+'): Promise<void> {
-  try {
-    const handle = await open(name, flags)
-    await handle.sync().finally(() => handle.close())
-  } catch (error) {
-    if (/^(EIO|ENOSPC|EDQUOT)$/.test((error as NodeJS.ErrnoException).code ?? '')) throw error
-  }
+/** Makes the names in a folder survive a power failure. Network disks and Windows cannot sync folders. */
+export async function syncFolder(folder: string): Promise<void> {
+  await sync(folder, 'r').catch((error) => {
+    if (/^(EIO|ENOSPC|EDQUOT)$/.test(error.code)) throw error
+  })
+}
+
+/** @param flags how to open it: Windows syncs no file that is open to read only, and nothing writes to a folder */
+async function sync(name: string, flags: 'r' | 'r+'): Promise<void> {
+  const handle = await open(name, flags)
+  await handle.sync().finally(() => handle.close())
 }
 
 /** Writes and checks a copy. */

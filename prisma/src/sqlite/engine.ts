@@ -5,7 +5,7 @@ import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
 import type { Engine, OpenedDatabase, OpenOptions, Session, Transaction } from '../engine.ts'
 import { isRead, StorageError, toQuery } from '../engine.ts'
 import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
-import { backup, sync } from './backup.ts'
+import { backup, syncFolder } from './backup.ts'
 import { connect } from './driver-adapter.ts'
 import { stateError, translate, WRITER_LATE } from './errors.ts'
 import { connectGuarded, type OpenedFiles } from './file-guard.ts'
@@ -169,7 +169,7 @@ async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
   try {
     const created = mkdirSync(folder, { recursive: true })
     // SQLite syncs the folder of the file, but not the one that this is in.
-    if (created !== undefined) await sync(path.dirname(created), 'r')
+    if (created !== undefined) await syncFolder(path.dirname(created))
     // SQLite opens a file that it may not write to, and fails only at the first write.
     if (existsSync(file)) accessSync(file, constants.R_OK | constants.W_OK)
     // Another process may be faster.
