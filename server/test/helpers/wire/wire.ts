@@ -50,12 +50,16 @@ export async function send({ url, token }: Target, wire: string): Promise<WireRe
   return responses
 }
 
-/** Expects that the OpenAPI document declares the status of the first request, if it is one of an operation. */
+/** Expects that the OpenAPI document declares the response to the first request, if it is one of an operation. */
 function expectDeclared(wire: string, responses: readonly WireResponse[]): void {
   const [, method = '', path = ''] = /^(\S+) ([^ ?]*)\S* HTTP\//.exec(wire) ?? []
   const operation = paths[path]?.[method.toLowerCase()]
   const [first] = responses.filter(({ status }) => status >= 200)
-  if (operation && first) expect(Object.keys(operation.responses)).toContain(String(first.status))
+  if (!operation || !first) return
+  const { [first.status]: declared } = operation.responses
+  expect(declared, `${first.status} is declared`).toBeDefined()
+  const errors = Object.values(declared?.content?.['application/json'].examples ?? {}).map(({ value }) => value.error)
+  if (first.status >= 400) expect(errors).toContain(JSON.parse(first.body).error)
 }
 
 function expectResponse({ headers, body }: WireResponse, expected: Expected | undefined): void {
