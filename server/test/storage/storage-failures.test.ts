@@ -106,8 +106,11 @@ test.for([
     await load.progress()
   })
   expect(load.rejected().lists).toBe(0)
-  const reason = notReady.source.includes('disk is full') ? 'disk-full' : 'locked'
-  expect(await readMetric(server, `plant_store_writes_rejected_total{reason="${reason}"}`)).toBe(load.rejected().plants)
+  const counted = (reason: string) => readMetric(server, `plant_store_writes_rejected_total{reason="${reason}"}`)
+  const found = await counted(notReady.source.includes('disk is full') ? 'disk-full' : 'locked')
+  expect(found).toBeGreaterThan(0)
+  // On a busy machine, PostgreSQL may give a lock up only after the write is late.
+  expect(found + (await counted('unavailable'))).toBe(load.rejected().plants)
   await server.close()
   if (databaseUrl.startsWith('file:')) expect(readDatabase(new URL(databaseUrl).pathname).integrity).toBe('ok')
 })
