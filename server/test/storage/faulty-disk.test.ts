@@ -7,73 +7,59 @@ import { constants } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { writeNewDatabase } from '../../../test/helpers/database/databases.ts'
-import {
-  createSlowDisk,
-  endThreadOnSignal,
-  fillUp,
-  mountSmallDisk,
-  onFaultyDisk,
-  unmount,
-  whyNoFaultyDisk,
-  whyNoSmallDisk,
-} from '../../../test/helpers/database/disks.ts'
+import { query, writeNewDatabase } from '../../../test/helpers/database/databases.ts'
+import * as disks from '../../../test/helpers/database/disks.ts'
 import { runCommand, startServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
-import { createPlant, type PlantResponse, startWriting } from '../../../test/helpers/server/start-writing.ts'
+import { createPlant } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
-import { expectReadiness, expectUnavailable, readDatabase, readiness, startLoad } from '../helpers/storage/load.ts'
+import * as storage from '../helpers/storage/load.ts'
 
+const { whyNoFaultyDisk, onFaultyDisk } = disks
 if (whyNoFaultyDisk) console.log(`Disks without locks are not tested, since none can be imitated: ${whyNoFaultyDisk}`)
-const whyNoDisk = whyNoSmallDisk()
+const testFaulty = test.skipIf(whyNoFaultyDisk)
 const { ENOLCK, EIO, EINVAL, EPERM } = constants.errno
 
+/** In a process, ten seconds pass in one. */
+const FAST = `--import=data:text/javascript,const%20now=performance.now.bind(performance);performance.now=()=>10*now()`
+
 // SQLite calls a disk without locks busy, so a command first waits for another process.
-test.skipIf(whyNoFaultyDisk).concurrent.each([
+testFaulty.each([
   ['serve', ENOLCK, /is locked by another process: .* its disk may not support locks: put it on a local disk\n$/],
   ['token list', ENOLCK, /is locked by another process: .* its disk may not support locks/],
   ['migrate', EIO, /is on a disk that does not support locks: put the database on a local disk\n$/],
 ])('on a disk without locks, %s says so (%i)', async (command, errno, reason) => {
   const { file, url } = temporaryDatabase()
   await writeNewDatabase(file)
-  const result = await runCommand(command.split(' '), {
-    DATABASE_URL: url,
-    PORT: '0',
-    ...onFaultyDisk({ LOCK_ERRNO: errno }),
-  })
+  const environment = { DATABASE_URL: url, PORT: '0', NODE_OPTIONS: FAST, ...onFaultyDisk({ LOCK_ERRNO: errno }) }
+  const result = await runCommand(command.split(' '), environment)
   expect(result).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(reason) })
   expect(readdirSync(path.dirname(file))).toEqual(['plants.db'])
 })
 
-test.skipIf(whyNoFaultyDisk)(
-  'a backup to a disk without links and syncs of folders succeeds; where a sync fails, nothing is left',
-  async () => {
-    const { file, url } = temporaryDatabase()
-    await writeNewDatabase(file)
-    const copy = path.join(temporaryFolder(), 'copy.db')
-    const backup = (errnos: Parameters<typeof onFaultyDisk>[0]) =>
-      runCommand(['backup', copy], { DATABASE_URL: url, ...onFaultyDisk(errnos) })
-    const stderr = `plant-store: ${copy} cannot be read or written, I/O errors: its disk is full or fails; free some space, or check the disk\n`
-    expect(await backup({ FOLDER_ERRNO: EIO })).toEqual({ exitCode: 1, stdout: '', stderr })
-    expect(readdirSync(path.dirname(copy))).toEqual([])
-    const expected = { exitCode: 0, stdout: `The database is copied to ${copy}.\n`, stderr: '' }
-    expect(await backup({ LINK_ERRNO: EPERM, FOLDER_ERRNO: EINVAL })).toEqual(expected)
-    expect(readdirSync(path.dirname(copy))).toEqual(['copy.db'])
-    const taken = {
-      exitCode: 1,
-      stdout: '',
-      stderr: `plant-store: ${copy} already exists: choose another name for the copy\n`,
-    }
-    expect(await backup({ LINK_ERRNO: EPERM })).toEqual(taken)
-  },
-)
+testFaulty('a backup needs no links and no syncs of folders; where a sync fails, nothing is left', async () => {
+  const { file, url } = temporaryDatabase()
+  await writeNewDatabase(file)
+  const copy = path.join(temporaryFolder(), 'copy.db')
+  const backup = (errnos: Parameters<typeof onFaultyDisk>[0]) =>
+    runCommand(['backup', copy], { DATABASE_URL: url, ...onFaultyDisk(errnos) })
+  const failure = (reason: string) => ({ exitCode: 1, stdout: '', stderr: `plant-store: ${copy} ${reason}\n` })
+  const unreadable =
+    'cannot be read or written, I/O errors: its disk is full or fails; free some space, or check the disk'
+  expect(await backup({ FOLDER_ERRNO: EIO })).toEqual(failure(unreadable))
+  expect(readdirSync(path.dirname(copy))).toEqual([])
+  const expected = { exitCode: 0, stdout: `The database is copied to ${copy}.\n`, stderr: '' }
+  expect(await backup({ LINK_ERRNO: EPERM, FOLDER_ERRNO: EINVAL })).toEqual(expected)
+  expect(readdirSync(path.dirname(copy))).toEqual(['copy.db'])
+  expect(await backup({ LINK_ERRNO: EPERM })).toEqual(failure('already exists: choose another name for the copy'))
+})
 
-test.skipIf(whyNoDisk).for(['serve', 'migrate', 'token list'])('%s names a full disk', async (command) => {
-  const folder = mountSmallDisk()
-  onTestFinished(() => unmount(folder))
+test.skipIf(disks.whyNoSmallDisk()).for(['serve', 'migrate', 'token list'])('%s names a full disk', async (command) => {
+  const folder = disks.mountSmallDisk()
+  onTestFinished(() => disks.unmount(folder))
   const file = path.join(folder, 'plants.db')
   if (command === 'migrate') writeFileSync(file, '')
   else await writeNewDatabase(file)
-  fillUp(folder)
+  disks.fillUp(folder)
   const before = readdirSync(folder)
   const result = await runCommand(command.split(' '), { DATABASE_URL: `file:${file}`, PORT: '0' })
   const stderr = `plant-store: ${file} cannot be written because the disk is full: free some space and retry\n`
@@ -81,51 +67,47 @@ test.skipIf(whyNoDisk).for(['serve', 'migrate', 'token list'])('%s names a full 
   expect(readdirSync(folder)).toEqual(before)
 })
 
-test.skipIf(whyNoFaultyDisk)(
-  'a disk that hangs rejects writes, and only those, until it responds; SIGTERM ends its server',
-  async () => {
-    const disk = createSlowDisk()
-    onTestFinished(() => disk.set(0))
-    const folder = temporaryFolder()
-    const { server, token } = await startWithToken(folder, 'plants', { ADMIN_PORT: '0', ...disk.environment })
-    const list = (query = '') =>
-      fetch(`${server.url}/plants${query}`, { headers: { authorization: `Bearer ${token}` } })
-    expect(await readiness(server)).toBe('200 ready')
-    for (const id of [5, 6]) expect((await createPlant(server.url, token, id)).status).toBe(200)
-    disk.set(600_000)
-    const waiting = [1, 2, 3].map((id) => createPlant(server.url, token, id))
-    // While the commit waits.
-    expect(await (await list()).json()).toHaveLength(2)
-    const responses = await Promise.all(waiting)
-    // Those after them do not wait again.
-    const begin = performance.now()
-    responses.push(await createPlant(server.url, token, 4))
-    expect(performance.now() - begin).toBeLessThan(1_500)
-    responses.forEach(expectUnavailable)
-    // The first page of this server, whose link needs a secret from the database.
-    const { status, headers } = await list('?limit=1')
-    expect([status, headers.get('link')]).toEqual([200, expect.stringContaining('rel="next"')])
-    expect(await readiness(server)).toBe(
-      '503 The database cannot be written: its disk does not respond; check that it is mounted and not overloaded.',
-    )
+testFaulty('a disk that hangs rejects writes, and only those, until it responds; SIGTERM ends its server', async () => {
+  const disk = disks.createSlowDisk()
+  onTestFinished(() => disk.set(0))
+  const folder = temporaryFolder()
+  const { server, token } = await startWithToken(folder, 'plants', { ADMIN_PORT: '0', ...disk.environment })
+  const list = (query = '') => fetch(`${server.url}/plants${query}`, { headers: { authorization: `Bearer ${token}` } })
+  expect(await storage.readiness(server)).toBe('200 ready')
+  for (const id of [5, 6]) expect((await createPlant(server.url, token, id)).status).toBe(200)
+  disk.set(600_000)
+  const waiting = [1, 2, 3].map((id) => createPlant(server.url, token, id))
+  // While the commit waits.
+  expect(await (await list()).json()).toHaveLength(2)
+  const responses = await Promise.all(waiting)
+  // Those after them do not wait again.
+  const begin = performance.now()
+  responses.push(await createPlant(server.url, token, 4))
+  expect(performance.now() - begin).toBeLessThan(1_500)
+  responses.forEach(storage.expectUnavailable)
+  // The first page of this server, whose link needs a secret from the database.
+  const { status, headers } = await list('?limit=1')
+  expect([status, headers.get('link')]).toEqual([200, expect.stringContaining('rel="next"')])
+  expect(await storage.readiness(server)).toBe(
+    '503 The database cannot be written: its disk does not respond; check that it is mounted and not overloaded.',
+  )
 
-    disk.set(0)
-    await expectReadiness(server, '200 ready')
-    for (const id of [1, 2, 3, 4]) expect((await createPlant(server.url, token, id)).status).toBe(200)
-    disk.set(600_000)
-    const creating = createPlant(server.url, token, 7)
-    await sleep(200)
-    // Nothing ends a thread that waits for a disk, so the process ends itself by SIGKILL.
-    expect(await server.end('SIGTERM')).toBe(null)
-    expect((await creating).status).toBe(503)
-    const { integrity, ids } = readDatabase(path.join(folder, 'plants.db'))
-    expect([integrity, ids]).toEqual(['ok', expect.arrayContaining([1, 2, 3, 4, 5, 6])])
-  },
-)
+  disk.set(0)
+  await storage.expectReadiness(server, '200 ready')
+  for (const id of [1, 2, 3, 4]) expect((await createPlant(server.url, token, id)).status).toBe(200)
+  disk.set(600_000)
+  const creating = createPlant(server.url, token, 7)
+  await sleep(200)
+  // Nothing ends a thread that waits for a disk, so the process ends itself by SIGKILL.
+  expect(await server.end('SIGTERM')).toBe(null)
+  expect((await creating).status).toBe(503)
+  const { integrity, ids } = storage.readDatabase(path.join(folder, 'plants.db'))
+  expect([integrity, ids]).toEqual(['ok', expect.arrayContaining([1, 2, 3, 4, 5, 6])])
+})
 
 test('a thread that writes and ends fails its writes with 503 and is started again, and nothing that got a 200 is lost', async () => {
-  const { server, token } = await startWithToken(temporaryFolder(), 'plants', endThreadOnSignal())
-  const load = startLoad({ url: server.url, token })
+  const { server, token } = await startWithToken(temporaryFolder(), 'plants', disks.endThreadOnSignal())
+  const load = storage.startLoad({ url: server.url, token })
   await load.during(async () => {
     // Until one was in the middle of a commit.
     for (let end = 0; end < 3 || load.rejected().plants === 0; end++) {
@@ -139,15 +121,15 @@ test('a thread that writes and ends fails its writes with 503 and is started aga
   expect(await server.end()).toBe(0)
 })
 
-async function writeFromOther(file: string, token: string): Promise<PlantResponse[]> {
+/** Writes from another server, which does not see the locks of the first one. Returns how many plants it has stored. */
+async function writeFromOther(file: string, account: storage.Account): Promise<number> {
   rmSync(`${file}-shm`)
   const other = await startServerProcess({ DATABASE_URL: `file:${file}` })
-  const writing = startWriting({ url: other.url, token, writers: 8, firstId: 1_000_000 })
-  await expect.poll(() => writing.responses.length).toBeGreaterThan(2_000)
-  await writing.stop()
-  expect(writing.responses.filter(({ status }) => status !== 200)).toEqual([])
+  const load = storage.startLoad({ url: other.url, ...account })
+  await load.during(load.progress)
+  expect(load.rejected()).toEqual({ plants: 0, lists: 0 })
   await other.end()
-  return writing.responses
+  return load.stored()
 }
 
 function replace(file: string): void {
@@ -155,44 +137,32 @@ function replace(file: string): void {
   renameSync(`${file}.copy`, file)
 }
 
-/** What happens to the files, and whether a list then has to be a 503; otherwise it has every plant. */
+/** What happens to the files, and whether lists are then rejected too; otherwise they have every plant. */
 const happenings = [
   { title: 'the -wal is removed', happen: (file: string) => rmSync(`${file}-wal`), isReplaced: false },
   { title: 'the -shm is removed and another server writes', happen: writeFromOther, isReplaced: true },
   { title: 'a copy replaces the database', happen: replace, isReplaced: true },
 ]
+const cases = happenings.flatMap((each) => (['SIGTERM', 'SIGKILL'] as const).map((signal) => ({ ...each, signal })))
 
-const signals = ['SIGTERM', 'SIGKILL'] as const
-
-test.for(happenings.flatMap((each) => signals.map((signal) => ({ ...each, signal }))))(
-  'what got a 200 is there after $signal where $title',
-  async ({ happen, isReplaced, signal }) => {
-    const folder = temporaryFolder()
-    const file = path.join(folder, 'plants.db')
-    const { server, token } = await startWithToken(folder, 'plants', { ADMIN_PORT: '0' })
-    const writing = startWriting({ url: server.url, token, writers: 8 })
-    const stored = () => writing.responses.filter(({ status }) => status === 200)
-    await expect.poll(() => stored().length).toBeGreaterThan(300)
-    const others = (await happen(file, token)) ?? []
-    await expect.poll(() => writing.responses.some(({ status }) => status === 503)).toBe(true)
-    await writing.stop()
-
-    expect(await readiness(server)).toBe(
-      '503 The database was moved, deleted or replaced: put it back, or restart the server.',
-    )
-    expectUnavailable(await createPlant(server.url, token, 5_000_000))
-    const list = await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${token}` } })
-    expect(list.status).toBe(isReplaced ? 503 : 200)
-    if (!isReplaced) expect(((await list.json()) as unknown[]).length).toBeGreaterThanOrEqual(stored().length)
-    expect(server.output()).toMatch(/plants\.db(-wal|-shm)? was moved, deleted or replaced/)
-
-    expect(await server.end(signal)).toBe(signal === 'SIGTERM' ? 0 : null)
-    const again = await startServerProcess({ DATABASE_URL: `file:${file}` })
-    const created = await createPlant(again.url, token, 5_000_001)
-    await again.end()
-    const { integrity, ids } = readDatabase(file)
-    expect([integrity, created.status]).toEqual(['ok', 200])
-    const present = new Set(ids)
-    expect([...stored(), ...others, created].filter(({ id }) => !present.has(id))).toEqual([])
-  },
-)
+test.for(cases)('what got a 200 is there after $signal where $title', async ({ happen, isReplaced, signal }) => {
+  const { file, url } = temporaryDatabase()
+  const [alice, bob] = (await storage.createTokens(url, 'alice', 'bob')) as [storage.Account, storage.Account]
+  const server = await storage.startKillable(url)
+  const load = storage.startLoad({ url: server.url, ...alice })
+  await load.during(async () => {
+    await load.progress()
+    const others = (await happen(file, bob)) ?? 0
+    await load.rejection()
+    const reason = 'The database was moved, deleted or replaced: put it back, or restart the server.'
+    await storage.expectReadiness(server, `503 ${reason}`)
+    if (isReplaced) await expect.poll(() => load.rejected().lists).toBeGreaterThan(0)
+    else expect(load.rejected().lists).toBe(0)
+    expect(await server.restart(signal)).toMatch(/plants\.db(-wal|-shm)? was moved, deleted or replaced/)
+    await load.progress()
+    const ofOthers = await query(url, `SELECT 1 FROM "Plant" WHERE "account" = 'bob'`)
+    expect(ofOthers.length).toBeGreaterThanOrEqual(others)
+  })
+  expect(await server.end()).toBe(0)
+  expect(storage.readDatabase(file).integrity).toBe('ok')
+})

@@ -3,37 +3,11 @@
 import { expect, test } from 'vitest'
 import { startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
-import { freePort } from '../../../test/helpers/programs.ts'
-import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
-import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { findViolations, type Operation, toElle } from '../helpers/storage/history.ts'
-import { readDatabase, startLoad } from '../helpers/storage/load.ts'
+import { createTokens, readDatabase, startKillable, startLoad } from '../helpers/storage/load.ts'
 
-const ACCOUNTS = ['alice', 'bob']
-const KILLS = isLong ? 6 : 2
-
-/** Starts a server of its own process on a port that stays the same, and what kills it and starts it again. */
-async function startKillable(databaseUrl: string) {
-  const settings = { DATABASE_URL: databaseUrl, PORT: String(await freePort()) }
-  let server = await startServerProcess(settings)
-  return {
-    url: server.url,
-    async restart() {
-      await server.end('SIGKILL')
-      server = await startServerProcess(settings)
-    },
-    end: () => server.end(),
-  }
-}
-
-/** Creates a token of each account. */
-async function createTokens(databaseUrl: string): Promise<{ account: string; token: string }[]> {
-  await using server = await startTestServer({ databaseUrl })
-  return Promise.all(
-    ACCOUNTS.map(async (account) => ({ account, token: (await server.createToken({ account })).token })),
-  )
-}
+const KILLS = isLong ? 5 : 2
 
 /** Kills each of some servers, and now and then their database, again and again under clients of every account. */
 async function killUnderLoad(
@@ -41,7 +15,7 @@ async function killUnderLoad(
   count: number,
   killDatabase = async (_signal: NodeJS.Signals) => {},
 ): Promise<void> {
-  const tokens = await createTokens(databaseUrl)
+  const tokens = await createTokens(databaseUrl, 'alice', 'bob')
   const servers = await Promise.all(Array.from({ length: count }, () => startKillable(databaseUrl)))
   const targets = servers.flatMap(({ url }) => tokens.map((token) => ({ url, ...token })))
   const load = startLoad(...(targets as [(typeof targets)[0]]))

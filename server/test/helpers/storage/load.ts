@@ -4,6 +4,9 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import BetterSqlite3 from 'better-sqlite3'
 import { expect } from 'vitest'
+import { freePort } from '../../../../test/helpers/programs.ts'
+import { startServerProcess } from '../../../../test/helpers/server/run-command.ts'
+import { startTestServer } from '../../../../test/helpers/server/start-test-server.ts'
 import { createPlant, type PlantResponse, plantOf } from '../../../../test/helpers/server/start-writing.ts'
 import type { Target } from '../wire/wire.ts'
 import { findViolations, type Operation, toElle } from './history.ts'
@@ -16,6 +19,8 @@ const PAUSE = 10
 
 /** A server, and a token of an account there. */
 export type LoadTarget = Target & { account?: string }
+/** An account with one of its tokens. */
+export type Account = Omit<Required<LoadTarget>, 'url'>
 
 /**
  * Starts clients that create plants all the time, and others that list them, whole and in pages. What they did and saw is recorded,
@@ -129,6 +134,31 @@ export function startLoad(...targets: [LoadTarget, ...LoadTarget[]]) {
       expectPossible(history)
     },
   }
+}
+
+/** Starts a server in a process of its own that can be ended and started again under load, on the same ports. */
+export async function startKillable(databaseUrl: string) {
+  const settings = { DATABASE_URL: databaseUrl, PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) }
+  let server = await startServerProcess(settings)
+  return {
+    ...server,
+    /** Ends it with a signal, and starts it again. Returns what it has printed until then. */
+    async restart(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<string> {
+      expect(await server.end(signal)).toBe(signal === 'SIGKILL' ? null : 0)
+      const { output } = server
+      server = await startServerProcess(settings)
+      return output()
+    },
+    end: () => server.end(),
+  }
+}
+
+/** Creates a token of each account, and the database if there is none. */
+export async function createTokens(databaseUrl: string, ...accounts: readonly string[]): Promise<Account[]> {
+  await using server = await startTestServer({ databaseUrl })
+  return Promise.all(
+    accounts.map(async (account) => ({ account, token: (await server.createToken({ account })).token })),
+  )
 }
 
 /** Expects that a history has no violation; one that has is kept in a file. */
