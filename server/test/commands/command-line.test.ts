@@ -5,13 +5,15 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openConnection } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
+import { createProgress } from '../../src/commands/context.ts'
 import { runInProcess } from '../helpers/commands/run-in-process.ts'
+import { openMemory } from '../helpers/telemetry/log-lines.ts'
 
 let environment: { DATABASE_URL: string }
 beforeEach(() => {
@@ -129,3 +131,20 @@ async function listCommands(parent = ''): Promise<string[]> {
   const found = names.map((name) => (name === 'token' ? listCommands(name) : [`${parent} ${name}`.trim()]))
   return (await Promise.all(found)).flat()
 }
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+test.each([
+  ['a terminal', true, 1_000, '\r\u001b[K1 of 9\r\u001b[K'],
+  ['a pipe', false, 1_000, ''],
+  ['a pipe', false, 25_000, '1 of 9\n1 of 9\n'],
+])('progress is shown on %s (%o) after %i ms, and ends', (_output, isTTY, time, shown) => {
+  const { stream, text } = openMemory()
+  const { step, end } = createProgress(Object.assign(stream, { isTTY }))
+  step('1 of 9')
+  vi.advanceTimersByTime(time)
+  end()
+  vi.advanceTimersByTime(60_000)
+  expect(text().replace(/^(.+?)\1+(?=\r)/s, '$1')).toBe(shown)
+})

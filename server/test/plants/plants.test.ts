@@ -1,38 +1,22 @@
 /**
- * What POST /plants stores and GET /plants lists while others write, in one process and in two on one database. The
- * conformance suite of the client has single requests, the fuzzer every spelling, id and text.
+ * What POST /plants stores and GET /plants lists while others write. The conformance suite of the client has single requests, the
+ * fuzzer every spelling, id and text, and storage/histories.test.ts several servers on one database.
  */
-import { afterAll, expect, test } from 'vitest'
-import { rejectName } from '../../../test/helpers/database/databases.ts'
-import { FICUS, operations, parse, stringify } from '../../../test/helpers/operations.ts'
-import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
-import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { startLoad } from '../helpers/storage/load.ts'
-import { type RequestParts, request } from '../helpers/wire/requests.ts'
-import { send as sendRequests } from '../helpers/wire/wire.ts'
+
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import {
+  copyDatabase,
+  engine,
+  newDatabase,
+  openConnection,
+  rejectName,
+} from '../../../test/helpers/database/databases.ts'
+import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { createCursors } from '../../src/plants/cursor.ts'
+import { nextPage } from '../../src/plants/plants-router.ts'
 
 const server = await startTestServer()
-// Another process, so that the two share only the database.
-const other = await startServerProcess({ DATABASE_URL: server.databaseUrl })
-afterAll(async () => expect(await other.end()).toBe(0))
-
-test.each(operations)(
-  '$name responds, to HEAD without a body, and without a token with 401 before anything else is read',
-  async ({ request: { method, target, body }, response }) => {
-    const { token, post } = await newAccount()
-    await post(String(stringify(FICUS)))
-    const parts: RequestParts = { method, target, ...(body !== undefined && { body }) }
-    const send = (change: RequestParts) => sendRequests({ url: server.url, token }, request({ ...parts, ...change }))
-    const [received] = await send({})
-    expect([received?.status, parse(received?.body)]).toEqual([
-      expect.toSatisfy((status) => status < 300),
-      parse(stringify(response)),
-    ])
-    if (method === 'GET') expect(await send({ method: 'HEAD' })).toMatchObject([{ status: 200, body: '' }])
-    const [rejected] = await send({ headers: { Authorization: null, 'Content-Type': 'text/plain' } })
-    expect([rejected?.status, JSON.parse(rejected?.body ?? '').error]).toEqual([401, 40101])
-  },
-)
 
 let accounts = 0
 /** Creates a token of an account that has no plants, and what creates its plants and lists their names. */
@@ -76,9 +60,79 @@ test('a failed commit fails the writes in it with a 500 that says no more than i
   expect((await post('{"id":11,"name":"poison"}')).status).toBe(200)
 })
 
-test('with many clients of both processes, a list has everything stored before its request, in one order', async () => {
-  const { token } = await newAccount()
-  const load = startLoad({ url: server.url, token }, { url: other.url, token })
-  await load.during(load.progress)
-  expect(load.rejected()).toEqual({ plants: 0, lists: 0 })
+/** Returns the link to the page after the first plant, and its cursor. */
+async function linkOf(server: TestServer): Promise<{ link: string; cursor: string }> {
+  const link = String((await server.call('/plants?limit=1')).headers.get('link'))
+  return { link, cursor: /cursor=([\w-]+)/.exec(link)?.[1] ?? '' }
+}
+
+test('the link has every parameter of the page', async () => {
+  const query = { limit: 2, cursor: 'new', tag: ['a b', '>"&=ü'], available: true, since: undefined, none: [] }
+  const [, target = ''] = /^<([!-~]+)>; rel="next"$/.exec(nextPage('https://plants.example.com/plants', query)) ?? []
+  const { origin, pathname, searchParams } = new URL(target)
+  expect([origin, pathname]).toEqual(['https://plants.example.com', '/plants'])
+  const parameters = ['limit=2', 'cursor=new', 'tag=a b', 'tag=>"&=ü', 'available=true']
+  expect([...searchParams].map((pair) => pair.join('='))).toEqual(parameters)
+})
+
+const cursorsOf = (secret = randomBytes(32)) => createCursors(async () => secret)
+
+test('cursors have one length and reveal nothing about other accounts', async () => {
+  const { write } = cursorsOf()
+  const cursors = await Promise.all(Array.from({ length: 11 }, (_, index) => write('alice', 1 + 3 * index)))
+  for (const cursor of cursors) expect(cursor).toMatch(/^[\w-]{48}$/)
+  // In order of creation, no byte of the cursors is in order, as that of a number would be.
+  const bytes = cursors.map((cursor) => Buffer.from(cursor, 'base64url'))
+  const isOrdered = (at: number) => bytes.every((buffer, index) => (buffer[at] ?? 0) >= (bytes[index - 1]?.[at] ?? 0))
+  expect([...Array(36).keys()].filter(isOrdered)).toEqual([])
+  expect(new Set(cursors).size).toBe(cursors.length)
+})
+
+test('a cursor of another account, of another database, with one changed letter or any other text is invalid', async () => {
+  const { write, read } = cursorsOf()
+  const invalid = { errorName: 'invalidQuery', message: expect.stringMatching(/^cursor: /) }
+  const cursor = await write('alice', 7)
+  expect(await read('alice', cursor)).toBe(7)
+  await expect(read('bob', cursor)).rejects.toMatchObject(invalid)
+  await expect(cursorsOf().read('alice', cursor)).rejects.toMatchObject(invalid)
+  const changed = [...cursor].map(
+    (letter, at) => cursor.slice(0, at) + (letter === 'A' ? 'B' : 'A') + cursor.slice(at + 1),
+  )
+  // Decoders and ciphers accept what is longer, or has a shorter tag.
+  const others = ['', 'A'.repeat(48), '\0', '🪴', 'A'.repeat(10_000), `${cursor}A`, `${cursor}\n`, cursor.slice(0, -4)]
+  for (const other of [...changed, ...others]) {
+    await expect(read('alice', other)).rejects.toMatchObject(invalid)
+  }
+})
+
+test.skipIf(engine === 'sqlite')(
+  'a server starts while secrets cannot be stored, and has pages once they can',
+  async () => {
+    const url = await newDatabase()
+    const lock = await openConnection(url)
+    await lock.run('BEGIN; LOCK TABLE "Secret" IN EXCLUSIVE MODE')
+    await using server = await startTestServer({ databaseUrl: url })
+    for (const id of [1, 2]) await server.post(`{"id":${id},"name":"${id}"}`)
+    await lock.run('ROLLBACK')
+    await lock.close()
+    await expect.poll(async () => (await linkOf(server)).link).toMatch(/rel="next"/)
+  },
+)
+
+test('servers of one database accept each other’s cursors, also after a restore, and no others', async () => {
+  const databaseUrl = await newDatabase()
+  // Both servers create the secret at the same time.
+  const publicUrls = ['https://plants.example.com/api', undefined]
+  const servers = await Promise.all(publicUrls.map((publicUrl) => startTestServer({ databaseUrl, publicUrl })))
+  const [one, other] = servers as [TestServer, TestServer]
+  for (const id of [1, 2]) await one.post(`{"id":${id},"name":"${id}"}`)
+  const [{ link, cursor }, next] = await Promise.all([linkOf(one), linkOf(other)])
+  expect(link).toBe(`<https://plants.example.com/api/plants?limit=1&cursor=${cursor}>; rel="next"`)
+  const list = async (server: TestServer, cursor: string) => (await server.call(`/plants?cursor=${cursor}`)).json()
+  expect(await list(one, 'A'.repeat(48))).toEqual({ error: 40004, message: expect.stringMatching(/^cursor: /) })
+  const rest = [{ name: '2' }]
+  expect([await list(other, cursor), await list(one, next.cursor)]).toEqual([rest, rest])
+  await Promise.all([one.close(), other.close()])
+  await using restored = await startTestServer({ databaseUrl: await copyDatabase(databaseUrl) })
+  expect(await list(restored, cursor)).toEqual(rest)
 })

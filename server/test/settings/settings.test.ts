@@ -1,14 +1,18 @@
-/** What each format of a setting accepts and rejects, and how settings depend on each other. */
+/** What each format of a setting accepts and rejects, how settings depend on each other, and the files that list them. */
+
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
+import type * as z from 'zod'
 import { startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { verifyJsonWebToken } from '../../src/accounts/json-web-token.ts'
 import { createApp, type Dependencies } from '../../src/app.ts'
 import { createRequestsInFlight } from '../../src/http/requests-in-flight.ts'
 import { OperatorError, readSettings, type Settings } from '../../src/index.ts'
-import { settingNames, variableOf } from '../../src/settings.ts'
+import { SettingsSchema, settingNames, variableOf } from '../../src/settings.ts'
 
 const MAX_TIME = 24 * 86_400_000
 /** What keeps one setting from being rejected for another: the longest whole of which a time is part, and an issuer. */
@@ -118,7 +122,7 @@ test('what the settings accept, the app and the verifier of tokens take', () => 
   )
 })
 
-// documents.test.ts shows every default.
+// .env.example shows every default.
 test('an empty variable counts as not set', () => {
   const defaults = readSettings({})
   expect(defaults).toMatchObject({ host: '127.0.0.1', port: 3_000, docs: true, shutdownDelay: 1_000 })
@@ -169,3 +173,58 @@ test('the largest times and counts are accepted: the server responds, and no tim
   expect(await server.end()).toBe(0)
   expect(server.output()).not.toContain('Warning')
 })
+
+const TABLE = /^\| variable \| default \| meaning \|\n(?:\|.*\n)+/m
+const EXAMPLE_HEAD = `# Copy to .env and change what you need; a line without # is the default. The real environment wins over this file.
+# A value is taken as it is, without variables such as $HOME. Quote one that contains # or begins with a quote.
+# Times are written as 250ms, 30s or 15m, up to 24d; rates as 100/1s (requests in a time).
+# One client (an account, or an address until the account is known) gets at most 8 times what is left of connections and
+# requests in flight, so it never takes all of them.
+`
+
+const settings = Object.entries<z.ZodType>(SettingsSchema.shape).map(([name, schema]) => {
+  const { def } = schema as z.ZodPrefault | z.ZodOptional
+  return {
+    variable: variableOf(name),
+    schema,
+    description: schema.description ?? '',
+    default: 'defaultValue' in def ? String(def.defaultValue) : undefined,
+    example: [schema.meta()?.['examples']].flat()[0] as string | undefined,
+  }
+})
+
+test('.env.example lists every setting with its description, and its default or an example', async () => {
+  const blocks = settings.map(({ variable, description, example, ...setting }) => {
+    const line = setting.default === undefined ? `# ${variable}=${example}` : `${variable}=${setting.default}`
+    return `\n${wrap(description)}${line}\n`
+  })
+  await expect(EXAMPLE_HEAD + blocks.join('')).toMatchFileSnapshot(pathOf('.env.example'))
+})
+
+test('the table of settings in the README lists every setting with its default and description', async () => {
+  const rows = settings.map(({ variable, description, ...setting }) => {
+    const value = setting.default === undefined ? 'not set' : `\`${setting.default}\``
+    return `| \`${variable}\` | ${value} | ${description} |`
+  })
+  const file = pathOf('server/README.md')
+  const text = await readFile(file, 'utf8')
+  expect(text).toMatch(TABLE)
+  const expected = ['| variable | default | meaning |', '|---|---|---|', ...rows, ''].join('\n')
+  await expect(text.replace(TABLE, () => expected)).toMatchFileSnapshot(file)
+})
+
+test('every setting has a description, and a valid default or example', () => {
+  for (const { variable, schema, description, example, ...setting } of settings) {
+    expect([variable, description]).toEqual([variable, expect.stringMatching(/\.$/)])
+    expect(schema.safeParse(setting.default ?? example).error, variable).toBeUndefined()
+  }
+})
+
+function pathOf(name: string): string {
+  return fileURLToPath(new URL(`../../../${name}`, import.meta.url))
+}
+
+/** Breaks text into comment lines of at most 120 characters. */
+function wrap(text: string): string {
+  return text.replaceAll(/(.{1,118})(?: |$)/g, '# $1\n')
+}

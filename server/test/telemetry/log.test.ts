@@ -2,10 +2,19 @@
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
+import { readGuide } from '../../../test/helpers/production/guide.ts'
 import { built } from '../../../test/helpers/server/built.ts'
+import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { createPlant, plantOf } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
+import { generateToken, hashToken } from '../../src/accounts/tokens.ts'
 import { auditLogger } from '../../src/telemetry/log.ts'
-import { createMemoryLog } from '../helpers/telemetry/log-lines.ts'
+import { AUDIENCE, createKey, ISSUER, signToken, startTokenIssuer } from '../helpers/accounts/token-issuer.ts'
+import { runInProcess } from '../helpers/commands/run-in-process.ts'
+import { createMemoryLog, readLines } from '../helpers/telemetry/log-lines.ts'
+import { exchange } from '../helpers/wire/connection.ts'
+import { get, post } from '../helpers/wire/requests.ts'
 
 const module = JSON.stringify(built('server/dist/telemetry/log.js'))
 
@@ -50,3 +59,89 @@ test('a disk that was full gets the lines that it did not take', () => {
   const [part = '', ...lines] = String(stdout).trimEnd().split('\n')
   expect([part, ...lines.map((line) => JSON.parse(line).msg ?? 'text')]).toEqual([part, 'text', 'next'])
 })
+
+const EVENTS = [
+  'empty database',
+  'origin not allowed',
+  'request',
+  'requests rejected',
+  'token created',
+  'token rejected',
+  'token revoked',
+]
+
+test('tokens, cursors and plants are in no line of the log, and the guide explains every event', async () => {
+  const key = await createKey('first')
+  const DATABASE_URL = await newDatabase()
+  const server = await startServerProcess({
+    DATABASE_URL,
+    NODE_ENV: 'production',
+    LOG_LEVEL: 'trace',
+    TRUST_PROXY: '1',
+    RATE_LIMIT: '100/1h',
+    JWT_ISSUER: ISSUER,
+    JWT_AUDIENCE: AUDIENCE,
+    JWT_JWKS_URL: (await startTokenIssuer(key)).keysUrl,
+  })
+  const run = (...args: string[]) => runInProcess(['token', ...args], { DATABASE_URL })
+  const created = await run('create', '--account', 'alice', '--json')
+  const { id, token } = JSON.parse(created.stdout)
+  for (const plant of [1, 2]) expect((await createPlant(server.url, token, plant)).status).toBe(200)
+  const list = (query: string) =>
+    fetch(`${server.url}/plants${query}`, { headers: { authorization: `Bearer ${token}` } })
+  const cursor = /cursor=([\w-]+)/.exec((await list('?limit=1')).headers.get('link') ?? '')?.[1] ?? ''
+  expect(cursor.length).toBeGreaterThan(20)
+  expect((await list(`?limit=1&cursor=${cursor}`)).status).toBe(200)
+
+  const tokens: string[] = [token, generateToken(), await signToken(key), await signToken(key, { aud: 'others' })]
+  for (const wire of tokens.flatMap(placesOf)) expect(await exchange(server.url, wire)).toMatch(/^HTTP\/1\.1 \d{3} /)
+  await runSql(DATABASE_URL, 'ALTER TABLE "Plant" RENAME TO "Gone"')
+  expect((await createPlant(server.url, token, 3)).status).toBe(500)
+  const failed = await list('')
+  for (let status = 0; status !== 429; ) ({ status } = await list(''))
+  const revoked = await run('revoke', id)
+  expect(await server.end()).toBe(0)
+
+  const written = created.stderr + server.output() + revoked.stderr
+  const secrets = tokens
+    .flatMap((each) => [each, ...each.split('.'), hashToken(each)])
+    .filter(({ length }) => length > 20)
+  for (const secret of [...secrets, cursor, plantOf(1).name, plantOf(3).name, 'access_token']) {
+    expect(written.includes(secret), `${secret} is not written`).toBe(false)
+  }
+
+  const lines = readLines(written)
+  const events = new Set(lines.flatMap(({ event }) => event ?? []))
+  expect([...events].sort()).toEqual(EVENTS)
+  const guide = readGuide('log.md')
+  for (const event of events) expect(guide).toContain(`\`${event}\``)
+  const ofFailed = lines.filter(({ requestId }) => requestId === failed.headers.get('x-request-id'))
+  const request = { method: 'GET', path: '/plants', status: 500, error: 50000, account: 'alice', tokenId: id }
+  expect(ofFailed).toMatchObject([
+    { level: 'error', err: { stack: expect.any(String) } },
+    { level: 'debug', event: 'request', ...request, milliseconds: expect.any(Number) },
+  ])
+  const origins = lines.filter(({ event }) => event === 'origin not allowed').map(({ msg }) => msg)
+  expect(origins).toEqual([expect.stringMatching(/set CORS_ORIGINS=https:\/\/app\.example\.com$/)])
+})
+
+/** Returns requests with a token wherever a client may put one. */
+function placesOf(token: string): string[] {
+  const credentials = { Authorization: `Bearer ${token}` }
+  const body = `{"id":3,"name":"${token}","tag":"${token}"}`
+  return [
+    post(body, credentials),
+    post(`{"${token}":1,"id":"${token}"`, credentials),
+    get('/plants', { Authorization: `Basic ${token}` }),
+    get(`/plants?limit=${token}&cursor=${token}`, credentials),
+    get(`/plants?access_token=${token}`),
+    get(`/%70lants/${token}%zz`, credentials),
+    get('/plants', { ...credentials, Origin: `https://${token}.example.com` }),
+    get('/plants', { ...credentials, Origin: 'https://app.example.com' }),
+    get('/plants', { ...credentials, 'X-Request-Id': token }),
+    get('/plants', { ...credentials, 'X-Forwarded-For': token }),
+    get('/plants', { ...credentials, Cookie: `token=${token}`, 'User-Agent': token, Referer: `/?${token}` }),
+    get('/plants', { ...credentials, traceparent: token, tracestate: `a=${token}`, baggage: `token=${token}` }),
+    `${token} /plants HTTP/1.1\r\n\r\n`,
+  ]
+}
