@@ -12,10 +12,10 @@ import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
 import { startWriting } from '../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary.ts'
 import { startServer } from '../src/index.ts'
-import { createMemoryLog } from './helpers/telemetry/log-lines.ts'
-import { readMetric } from './helpers/telemetry/read-metric.ts'
-import { openSocket, readAll, readResponses } from './helpers/wire/connection.ts'
-import { createPlant, get, KEEP_ALIVE, NO_TOKEN, post, withToken } from './helpers/wire/requests.ts'
+import { openSocket, readAll, readResponses } from './helpers/connection.ts'
+import { createMemoryLog } from './helpers/log-lines.ts'
+import { readMetric } from './helpers/read-metric.ts'
+import { createPlant, get, KEEP_ALIVE, NO_TOKEN, post, withToken } from './helpers/requests.ts'
 
 const folder = temporaryFolder()
 

@@ -6,8 +6,8 @@ import { engine, query, runSql } from '../../../test/helpers/database/databases.
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken, isWellFormedToken } from '../../src/accounts/tokens.ts'
-import { get, NO_TOKEN, postHead } from '../helpers/wire/requests.ts'
-import { accepts, rejects, send } from '../helpers/wire/wire.ts'
+import { get, NO_TOKEN, postHead } from '../helpers/requests.ts'
+import { accepts, rejects, send } from '../helpers/wire.ts'
 
 const CHALLENGE = { headers: { 'WWW-Authenticate': 'Bearer realm="plant-store"' } }
 const INVALID = { headers: { 'WWW-Authenticate': 'Bearer realm="plant-store", error="invalid_token"' } }

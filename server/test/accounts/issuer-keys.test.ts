@@ -7,8 +7,8 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { until } from '../../../test/helpers/programs.ts'
 import type { Settings } from '../../src/index.ts'
 import { logRejections } from '../../src/telemetry/log.ts'
-import { createKey, type Respond, signToken, startTokenIssuer, validClaims } from '../helpers/accounts/token-issuer.ts'
-import { createMemoryLog } from '../helpers/telemetry/log-lines.ts'
+import { createKey, type Respond, signToken, startTokenIssuer, validClaims } from '../helpers/issuer.ts'
+import { createMemoryLog } from '../helpers/log-lines.ts'
 
 const INVALID = 40102
 const UNAVAILABLE = 50300
@@ -146,47 +146,41 @@ test.each([
   ['first', 'second'],
   ['first', 'first'],
   [undefined, undefined],
-])(
-  'a key with the id %s that is replaced by one with the id %s is rejected, and the new one is fetched for its first token',
-  async (...ids) => {
-    const [old, next] = await Promise.all([createKey(ids[0]), createKey(ids[1])])
-    const { keyServer, list, listAs } = await start({}, old)
-    expect(await listAs({ jti: '1' })).toBe(200)
-    keyServer.keys = [next.jwk]
-    advanceClock(COOL_DOWN)
-    expect(await list(await signToken(next))).toBe(200)
-    expect(await listAs({ jti: '2' })).toBe(INVALID)
-    expect(keyServer.fetches).toBe(2)
+])('a key with the id %s replaced by one with the id %s is rejected, and the new one is fetched', async (...ids) => {
+  const [old, next] = await Promise.all([createKey(ids[0]), createKey(ids[1])])
+  const { keyServer, list, listAs } = await start({}, old)
+  expect(await listAs({ jti: '1' })).toBe(200)
+  keyServer.keys = [next.jwk]
+  advanceClock(COOL_DOWN)
+  expect(await list(await signToken(next))).toBe(200)
+  expect(await listAs({ jti: '2' })).toBe(INVALID)
+  expect(keyServer.fetches).toBe(2)
 
-    keyServer.keys = []
-    advanceClock(DAY + 2 * COOL_DOWN)
-    expect(await list(await signToken(next, { jti: '2' }))).toBe(INVALID)
-    expect(keyServer.fetches).toBe(3)
-  },
-)
+  keyServer.keys = []
+  advanceClock(DAY + 2 * COOL_DOWN)
+  expect(await list(await signToken(next, { jti: '2' }))).toBe(INVALID)
+  expect(keyServer.fetches).toBe(3)
+})
 
-test.each([undefined, 'first'])(
-  'of several keys with the id %s, some malformed, a token may be signed with any, and with no other',
-  async (kid) => {
-    const { keyServer, list, reasons } = await start()
-    stopClock()
-    const algorithms = ['ES256', 'ES256', 'ES256', 'RS256', 'Ed25519']
-    const [other = key, ...published] = await Promise.all(algorithms.map((algorithm) => createKey(kid, algorithm)))
-    // A point that is not on its curve, parts that are not text, and none.
-    const malformed = [{ x: 'AA', y: 'AA' }, { x: 1, y: {} } as object, {}].map((parts) => ({
-      ...{ kty: 'EC', crv: 'P-256', ...parts, ...(kid && { kid }) },
-    }))
-    // Without an algorithm, an elliptic curve matches both of its kind.
-    keyServer.keys = [...malformed, ...published.map(({ jwk: { alg, ...jwk } }) => jwk)]
-    for (const [index, each] of published.entries()) expect(await list(await signToken(each)), `${index}`).toBe(200)
-    expect(await list(await signToken(published[1] ?? key, { exp: 1 }))).toBe(40103)
-    expect(reasons()).toEqual([])
-    expect(await list(await signToken(other))).toBe(INVALID)
-    expect(reasons()).toEqual(['signature verification failed'])
-    expect(await list(await signUnknown())).toBe(INVALID)
-    expect(keyServer.fetches).toBe(1)
-  },
-)
+test.each([undefined, 'first'])('of keys with the id %s, some malformed, each may sign, and no other', async (kid) => {
+  const { keyServer, list, reasons } = await start()
+  stopClock()
+  const algorithms = ['ES256', 'ES256', 'ES256', 'RS256', 'Ed25519']
+  const [other = key, ...published] = await Promise.all(algorithms.map((algorithm) => createKey(kid, algorithm)))
+  // A point that is not on its curve, parts that are not text, and none.
+  const malformed = [{ x: 'AA', y: 'AA' }, { x: 1, y: {} } as object, {}].map((parts) => ({
+    ...{ kty: 'EC', crv: 'P-256', ...parts, ...(kid && { kid }) },
+  }))
+  // Without an algorithm, an elliptic curve matches both of its kind.
+  keyServer.keys = [...malformed, ...published.map(({ jwk: { alg, ...jwk } }) => jwk)]
+  for (const [index, each] of published.entries()) expect(await list(await signToken(each)), `${index}`).toBe(200)
+  expect(await list(await signToken(published[1] ?? key, { exp: 1 }))).toBe(40103)
+  expect(reasons()).toEqual([])
+  expect(await list(await signToken(other))).toBe(INVALID)
+  expect(reasons()).toEqual(['signature verification failed'])
+  expect(await list(await signUnknown())).toBe(INVALID)
+  expect(keyServer.fetches).toBe(1)
+})
 
 test('why tokens of the issuer are rejected is logged once in ten seconds, without what they say', async () => {
   const { list, listAs, log, reasons } = await start()

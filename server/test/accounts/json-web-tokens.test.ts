@@ -2,14 +2,7 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { type CryptoKey, exportJWK, exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose'
 import { afterEach, expect, test, vi } from 'vitest'
-import {
-  AUDIENCE,
-  createKey,
-  ISSUER,
-  signToken,
-  startTokenIssuer,
-  validClaims,
-} from '../helpers/accounts/token-issuer.ts'
+import { AUDIENCE, createKey, ISSUER, signToken, startTokenIssuer, validClaims } from '../helpers/issuer.ts'
 
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
 const keys = await Promise.all(algorithms.map((algorithm) => createKey(algorithm, algorithm)))

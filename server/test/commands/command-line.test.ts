@@ -5,15 +5,15 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { openConnection } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { createProgress } from '../../src/commands/context.ts'
-import { runInProcess } from '../helpers/commands/run-in-process.ts'
-import { openMemory } from '../helpers/telemetry/log-lines.ts'
+import { openMemory } from '../helpers/log-lines.ts'
+import { runInProcess } from '../helpers/run-in-process.ts'
 
 let environment: { DATABASE_URL: string }
 beforeEach(() => {
@@ -86,7 +86,7 @@ test('commands create and migrate nothing, and say what to run', async () => {
 })
 
 /** The time another process holds the lock, in milliseconds: longer than one attempt, less than a command waits. */
-const HELD = 5_000
+const HELD = 3_000
 
 test.runIf(isLong)('commands wait for a lock of another process', async () => {
   await runInProcess(['migrate'], environment)
@@ -132,14 +132,13 @@ async function listCommands(parent = ''): Promise<string[]> {
   return (await Promise.all(found)).flat()
 }
 
-beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
-
 test.each([
   ['a terminal', true, 1_000, '\r\u001b[K1 of 9\r\u001b[K'],
   ['a pipe', false, 1_000, ''],
   ['a pipe', false, 25_000, '1 of 9\n1 of 9\n'],
 ])('progress is shown on %s (%o) after %i ms, and ends', (_output, isTTY, time, shown) => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
   const { stream, text } = openMemory()
   const { step, end } = createProgress(Object.assign(stream, { isTTY }))
   step('1 of 9')

@@ -11,7 +11,7 @@ import {
 import { collect, until } from '../../../test/helpers/programs.ts'
 import { spawnCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { runInProcess } from '../helpers/commands/run-in-process.ts'
+import { runInProcess } from '../helpers/run-in-process.ts'
 
 const postgresql = await startOwnPostgresql()
 

@@ -13,8 +13,8 @@ import { commandLine, runCommand, startServerProcess } from '../../../test/helpe
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { startServer } from '../../src/index.ts'
-import { runInProcess } from '../helpers/commands/run-in-process.ts'
-import { eventLines, readLines } from '../helpers/telemetry/log-lines.ts'
+import { eventLines, readLines } from '../helpers/log-lines.ts'
+import { runInProcess } from '../helpers/run-in-process.ts'
 
 const DAY = 86_400_000
 
@@ -49,37 +49,35 @@ test('the greeting of an empty database has curl lines that work as pasted, with
 })
 
 // On other systems, `script` takes other arguments.
-test.skipIf(process.platform !== 'linux')(
-  'a terminal shows links last, then a short line for each request',
-  async () => {
-    const port = String(await freePort())
-    const command = [
-      'script',
-      '--quiet',
-      '--command',
-      commandLine(['serve'])
-        .map((part) => `'${part}'`)
-        .join(' '),
-      '/dev/null',
-    ]
-    const env = { ...process.env, ...environment, PORT: port, LOG_LEVEL: 'debug', NO_COLOR: '1', SHUTDOWN_DELAY: '0' }
-    await using server = await startProgram(command, /Try it out/, { env })
-    const url = `http://127.0.0.1:${port}`
-    const start = server.output().replaceAll('\r', '')
-    expect(start).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: ready \{"url":"http:.*"\}$/m)
-    expect(start.slice(-200)).toMatch(new RegExp(`\n  Serving      ${url}\n  Try it out   ${url}/docs\n\n$`))
-    const [, token = ''] = /^ {2}(pst_\w+)$/m.exec(start) ?? []
-    const headers = { authorization: `Bearer ${token}` }
-    for (const count of [1, 2]) {
-      expect((await fetch(`${url}/plants?limit=0`, { headers })).status).toBe(400)
-      await until(() => server.output().split('/plants 400').length > count)
-    }
-    const lines = server.output().trim().split(/\r?\n/).slice(-2)
-    const shown = /^\[.*\] DEBUG: GET \/plants 400 40004 [\d.]+ ms demo [\da-f]{12} [\da-f]{8}…$/
-    expect(lines).toEqual([expect.stringMatching(shown), expect.stringMatching(shown)])
-    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100)
-  },
-)
+const testOnLinux = test.runIf(process.platform === 'linux')
+testOnLinux('a terminal shows links last, then a short line for each request', async () => {
+  const port = String(await freePort())
+  const command = [
+    'script',
+    '--quiet',
+    '--command',
+    commandLine(['serve'])
+      .map((part) => `'${part}'`)
+      .join(' '),
+    '/dev/null',
+  ]
+  const env = { ...process.env, ...environment, PORT: port, LOG_LEVEL: 'debug', NO_COLOR: '1', SHUTDOWN_DELAY: '0' }
+  await using server = await startProgram(command, /Try it out/, { env })
+  const url = `http://127.0.0.1:${port}`
+  const start = server.output().replaceAll('\r', '')
+  expect(start).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: ready \{"url":"http:.*"\}$/m)
+  expect(start.slice(-200)).toMatch(new RegExp(`\n  Serving      ${url}\n  Try it out   ${url}/docs\n\n$`))
+  const [, token = ''] = /^ {2}(pst_\w+)$/m.exec(start) ?? []
+  const headers = { authorization: `Bearer ${token}` }
+  for (const count of [1, 2]) {
+    expect((await fetch(`${url}/plants?limit=0`, { headers })).status).toBe(400)
+    await until(() => server.output().split('/plants 400').length > count)
+  }
+  const lines = server.output().trim().split(/\r?\n/).slice(-2)
+  const shown = /^\[.*\] DEBUG: GET \/plants 400 40004 [\d.]+ ms demo [\da-f]{12} [\da-f]{8}…$/
+  expect(lines).toEqual([expect.stringMatching(shown), expect.stringMatching(shown)])
+  expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100)
+})
 
 test('the greeting in production is a line of the log, as all output is, with a command that creates a token', async () => {
   const server = await startServerProcess({ ...environment, NODE_ENV: 'production' })
@@ -153,15 +151,12 @@ test('ready asks the admin port of the settings, through no proxy, and has a lim
   for (const server of [other, unready, silent]) server.close()
 })
 
-test.each(['serve', 'migrate'])(
-  '%s reports a missing folder in one line, and changes nothing on disk',
-  async (command) => {
-    const result = await runInProcess([command], { PORT: '0', DATABASE_URL: `file:${folder}/not/x.db` })
-    const fix = 'create this folder, mount its disk, or check DATABASE_URL'
-    expect(result).toEqual({ exitCode: 1, stdout: '', stderr: `plant-store: ${folder}/not does not exist: ${fix}\n` })
-    expect(await readdir(folder)).toEqual([])
-  },
-)
+test.each(['serve', 'migrate'])('%s names a missing folder in a line, and changes nothing on disk', async (command) => {
+  const result = await runInProcess([command], { PORT: '0', DATABASE_URL: `file:${folder}/not/x.db` })
+  const fix = 'create this folder, mount its disk, or check DATABASE_URL'
+  expect(result).toEqual({ exitCode: 1, stdout: '', stderr: `plant-store: ${folder}/not does not exist: ${fix}\n` })
+  expect(await readdir(folder)).toEqual([])
+})
 
 test('a port in use is reported in one line, with exit code 1, and changes nothing on disk', async () => {
   const other = createServer().listen(0, '127.0.0.1')

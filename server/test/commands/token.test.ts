@@ -4,8 +4,8 @@ import { beforeEach, expect, test } from 'vitest'
 import { engine, newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { runCommandLine } from '../../src/commands/command-line.ts'
-import { runInProcess } from '../helpers/commands/run-in-process.ts'
-import { openMemory } from '../helpers/telemetry/log-lines.ts'
+import { openMemory } from '../helpers/log-lines.ts'
+import { runInProcess } from '../helpers/run-in-process.ts'
 
 const DAY = 86_400_000
 

@@ -4,8 +4,8 @@ import { extname } from 'node:path'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { exchange, readResponses } from '../helpers/wire/connection.ts'
-import { request, withToken } from '../helpers/wire/requests.ts'
+import { exchange, readResponses } from '../helpers/connection.ts'
+import { request, withToken } from '../helpers/requests.ts'
 
 const PUBLIC_URL = 'https://plants.example.com/api'
 
@@ -78,23 +78,20 @@ test('GET /docs loads everything from this server, with the security headers of 
   expect([...paths]).toEqual(expect.arrayContaining(['/docs/swagger-ui-bundle.js', '/docs/page.js']))
 })
 
-test.each(['/openapi.json', '/docs', '/docs/swagger-ui.css'])(
-  '%s is cached, revalidated, and read only',
-  async (path) => {
-    const [body, head] = [await get(path), await get(path, { method: 'HEAD' })]
-    for (const name of ['content-type', 'content-length', 'etag', 'cache-control', 'content-security-policy']) {
-      expect(head.headers.get(name)).toBe(body.headers.get(name))
-    }
-    expect([head.status, await head.text()]).toEqual([200, ''])
-    expect(body.headers.get('cache-control')).toBe('no-cache')
-    // Without the second header, `fetch` sends `no-cache`, like a browser for a hard reload.
-    const revalidate = async (etag: string | null) =>
-      (await get(path, { headers: { 'if-none-match': String(etag), 'cache-control': 'max-age=0' } })).status
-    expect([await revalidate(body.headers.get('etag')), await revalidate('"other"')]).toEqual([304, 200])
-    const posted = await get(path, { method: 'POST' })
-    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
-  },
-)
+test.each(['/openapi.json', '/docs', '/docs/swagger-ui.css'])('%s is cached, revalidated, read only', async (path) => {
+  const [body, head] = [await get(path), await get(path, { method: 'HEAD' })]
+  for (const name of ['content-type', 'content-length', 'etag', 'cache-control', 'content-security-policy']) {
+    expect(head.headers.get(name)).toBe(body.headers.get(name))
+  }
+  expect([head.status, await head.text()]).toEqual([200, ''])
+  expect(body.headers.get('cache-control')).toBe('no-cache')
+  // Without the second header, `fetch` sends `no-cache`, like a browser for a hard reload.
+  const revalidate = async (etag: string | null) =>
+    (await get(path, { headers: { 'if-none-match': String(etag), 'cache-control': 'max-age=0' } })).status
+  expect([await revalidate(body.headers.get('etag')), await revalidate('"other"')]).toEqual([304, 200])
+  const posted = await get(path, { method: 'POST' })
+  expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
+})
 
 test('requests for the files of /docs hash nothing', async () => {
   const createHash = vi.spyOn(crypto, 'createHash')

@@ -6,9 +6,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isLong, isNightly } from '../../../test/helpers/long-tests.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import * as wires from '../helpers/wire/connection.ts'
-import { listPlants } from '../helpers/wire/requests.ts'
-import { expectWellFormed } from '../helpers/wire/wire.ts'
+import * as wires from '../helpers/connection.ts'
+import { listPlants } from '../helpers/requests.ts'
+import { expectWellFormed } from '../helpers/wire.ts'
 import { createRequest, type ModelPlant, mutate, mutateHttp, type Step, steps, writeBody } from './requests.ts'
 
 const RUNS = isNightly ? 300 : isLong ? 15 : 5

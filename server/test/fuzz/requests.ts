@@ -1,7 +1,7 @@
 /** Requests of all kinds: plants as JSON in many spellings, and mutations of bodies and of HTTP. */
 import fc from 'fast-check'
 import { codePoint } from '../../../test/helpers/code-points.ts'
-import { KEEP_ALIVE, post, postHead, withToken } from '../helpers/wire/requests.ts'
+import { KEEP_ALIVE, post, postHead, withToken } from '../helpers/requests.ts'
 
 /** A plant as a client means it. */
 export interface ModelPlant {

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { runSql } from '../../../test/helpers/database/databases.ts'
-import { createPlant, get, KEEP_ALIVE, listPlants, NO_TOKEN, post, postHead, withToken } from './wire/requests.ts'
+import { createPlant, get, KEEP_ALIVE, listPlants, NO_TOKEN, post, postHead, withToken } from './requests.ts'
 
 /** The longest time until a client replaces its connection, in milliseconds. */
 const MAX_LIFETIME = 20_000

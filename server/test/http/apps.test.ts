@@ -9,9 +9,9 @@ import { readBody } from '../../src/http/body.ts'
 import { checkPath } from '../../src/http/paths-and-origins.ts'
 import { createRequestsInFlight } from '../../src/http/requests-in-flight.ts'
 import { type JsonPieces, serializedJson } from '../../src/http/responses.ts'
-import { openSocket } from '../helpers/wire/connection.ts'
-import { get, KEEP_ALIVE } from '../helpers/wire/requests.ts'
-import { serveApp } from '../helpers/wire/serve-app.ts'
+import { openSocket } from '../helpers/connection.ts'
+import { get, KEEP_ALIVE } from '../helpers/requests.ts'
+import { serveApp } from '../helpers/serve-app.ts'
 
 function failAfter(...pieces: string[]): JsonPieces {
   const rest = pieces.map((piece) => Buffer.from(piece))

@@ -4,9 +4,9 @@ import { afterAll, expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { MAX_BODY_BYTES } from '../../src/http/body.ts'
 import { MAX_VALUES, parseJson } from '../../src/http/exact-json.ts'
-import { openSocket, readAll, readResponses } from '../helpers/wire/connection.ts'
-import { post, postHead, withToken } from '../helpers/wire/requests.ts'
-import { accepts, rejects } from '../helpers/wire/wire.ts'
+import { openSocket, readAll, readResponses } from '../helpers/connection.ts'
+import { post, postHead, withToken } from '../helpers/requests.ts'
+import { accepts, rejects } from '../helpers/wire.ts'
 
 const PLANT = '{"id":1,"name":"Ficus"}'
 const LONG_KEY = 'a'.repeat(10_000)

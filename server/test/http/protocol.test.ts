@@ -5,10 +5,10 @@ import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import { LOCK_WRITES, openConnection } from '../../../test/helpers/database/databases.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/tokens.ts'
+import { exchange, openSocket, readAll, readResponses, type WireResponse } from '../helpers/connection.ts'
 import { addLongList } from '../helpers/hostile-clients.ts'
-import { exchange, openSocket, readAll, readResponses, type WireResponse } from '../helpers/wire/connection.ts'
-import { createPlant, get, KEEP_ALIVE, NO_TOKEN, post, postHead, request, withToken } from '../helpers/wire/requests.ts'
-import { accepts, rejects, responds, send } from '../helpers/wire/wire.ts'
+import { createPlant, get, KEEP_ALIVE, NO_TOKEN, post, postHead, request, withToken } from '../helpers/requests.ts'
+import { accepts, rejects, responds, send } from '../helpers/wire.ts'
 
 const CLOSED = { headers: { Connection: 'close' } }
 /** A body that would be a plant. */
@@ -224,13 +224,10 @@ test.each([
   ['no body after 100', postHead({ 'Content-Length': '30', Expect: '100-continue' }), [100, 400]],
   ['chunks without their end', IN_CHUNKS + CHUNK, [400]],
   ['a request and half of another', createPlant('<token>', 201) + createPlant('<token>', 200).slice(0, -3), [200, 400]],
-])(
-  'whole requests get their responses, the rest a 400, and then the connection ends: %s',
-  async (_what, wire, expected) => {
-    expect(await statusesOf(wire)).toEqual(expected)
-    expect(await (await server.call('/plants')).text()).not.toMatch(/plant 200/)
-  },
-)
+])('whole requests get responses, the rest a 400, and the connection ends: %s', async (_what, wire, expected) => {
+  expect(await statusesOf(wire)).toEqual(expected)
+  expect(await (await server.call('/plants')).text()).not.toMatch(/plant 200/)
+})
 
 test('a POST that waits for the database gets its response', async () => {
   const lock = await openConnection(server.databaseUrl)

@@ -16,21 +16,12 @@ import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/tokens.ts'
 import { createRequestsInFlight } from '../../src/http/requests-in-flight.ts'
+import { openConnection, openSocket, readAll, readResponses } from '../helpers/connection.ts'
 import { addLongList, attack, keepConnecting } from '../helpers/hostile-clients.ts'
-import { readMetric } from '../helpers/telemetry/read-metric.ts'
-import { openConnection, openSocket, readAll, readResponses } from '../helpers/wire/connection.ts'
-import {
-  createPlant,
-  get,
-  KEEP_ALIVE,
-  listPlants,
-  NO_TOKEN,
-  post,
-  postHead,
-  withToken,
-} from '../helpers/wire/requests.ts'
-import { serveApp } from '../helpers/wire/serve-app.ts'
-import { accepts, rejects } from '../helpers/wire/wire.ts'
+import { readMetric } from '../helpers/read-metric.ts'
+import { createPlant, get, KEEP_ALIVE, listPlants, NO_TOKEN, post, postHead, withToken } from '../helpers/requests.ts'
+import { serveApp } from '../helpers/serve-app.ts'
+import { accepts, rejects } from '../helpers/wire.ts'
 
 const OPEN = { ...KEEP_ALIVE, ...NO_TOKEN }
 const GET_BUNDLE = get('/docs/swagger-ui-bundle.js', OPEN)
@@ -192,26 +183,22 @@ test('a request whose client has gone makes room as soon as the server has respo
 
 // Where the machine stops for two seconds, the thread that writes is late, and none of them waits any more.
 const STALLS = { retry: 3, timeout: 60_000 }
-test(
-  'a request that waits for the database keeps its plant in memory, and neither the bytes nor the text of its body',
-  STALLS,
-  async () => {
-    await using server = await startTestServer(shutdown)
-    const endLock = lockWrites(server)
-    const COUNT = 100
-    const before = memoryInUse()
-    for (let id = 0; id < COUNT; id++) {
-      // With one character of four bytes, all characters of the text take two; the database gets none of `other`.
-      const body = { id, name: `🌱${'x'.repeat(90_000)}`, other: 'x'.repeat(9_000) }
-      await open(server, post(JSON.stringify(body)))
-    }
-    // All wait for the commit of another program.
-    await until(async () => (await readMetric(server, IN_FLIGHT)) === COUNT)
-    await until(() => memoryInUse() - before > COUNT * 150_000)
-    await until(() => memoryInUse() - before < COUNT * 240_000)
-    endLock()
-  },
-)
+test('a request that waits for the database keeps its plant, and no bytes or text of its body', STALLS, async () => {
+  await using server = await startTestServer(shutdown)
+  const endLock = lockWrites(server)
+  const COUNT = 100
+  const before = memoryInUse()
+  for (let id = 0; id < COUNT; id++) {
+    // With one character of four bytes, all characters of the text take two; the database gets none of `other`.
+    const body = { id, name: `🌱${'x'.repeat(90_000)}`, other: 'x'.repeat(9_000) }
+    await open(server, post(JSON.stringify(body)))
+  }
+  // All wait for the commit of another program.
+  await until(async () => (await readMetric(server, IN_FLIGHT)) === COUNT)
+  await until(() => memoryInUse() - before > COUNT * 150_000)
+  await until(() => memoryInUse() - before < COUNT * 240_000)
+  endLock()
+})
 
 test('a list that waits for an earlier response of its connection is not read before', async () => {
   await using server = await startTestServer(shutdown)
@@ -256,25 +243,23 @@ test('one address cannot take all connections', async () => {
 })
 
 // Elsewhere, one listener accepts one connection in each turn.
-test.runIf(process.platform === 'linux')(
-  'a burst of connections is accepted in a few turns, before it is read',
-  async () => {
-    await using server = await startTestServer()
-    endlessTime()
-    let [accepted, read] = [0, 0]
-    onEvent('net.server.socket', () => accepted++)
-    onEvent('http.server.request.start', () => read++)
-    const { hostname, port } = new URL(server.url)
-    const clients = Array.from({ length: 300 }, () => connect(Number(port), hostname).on('error', () => {}))
-    for (const client of clients) client.resume().write(get('/nothing', OPEN))
-    let turns = 0
-    for (; accepted < clients.length; turns++) await nextTurn()
-    expect(turns).toBeLessThan(100)
-    expect(read).toBe(0)
-    await until(() => read === clients.length)
-    for (const client of clients) client.destroy()
-  },
-)
+const testOnLinux = test.runIf(process.platform === 'linux')
+testOnLinux('a burst of connections is accepted in a few turns, before it is read', async () => {
+  await using server = await startTestServer()
+  endlessTime()
+  let [accepted, read] = [0, 0]
+  onEvent('net.server.socket', () => accepted++)
+  onEvent('http.server.request.start', () => read++)
+  const { hostname, port } = new URL(server.url)
+  const clients = Array.from({ length: 300 }, () => connect(Number(port), hostname).on('error', () => {}))
+  for (const client of clients) client.resume().write(get('/nothing', OPEN))
+  let turns = 0
+  for (; accepted < clients.length; turns++) await nextTurn()
+  expect(turns).toBeLessThan(100)
+  expect(read).toBe(0)
+  await until(() => read === clients.length)
+  for (const client of clients) client.destroy()
+})
 
 test('connections leave files for probes, the database and the log where the process may open few', async () => {
   const settings = { DATABASE_URL: await newDatabase(), ADMIN_PORT: '0' }
@@ -417,18 +402,14 @@ async function abort(server: TestServer, count: number): Promise<void> {
   }
 }
 
-test(
-  'of connections that are aborted in every way, nothing stays',
-  async () => {
-    await using server = await startTestServer({ adminPort: 0, requestTimeout: 2_000 })
-    await addLongList(server.databaseUrl, 'alice', 1)
-    await abort(server, 300)
-    const memory = memoryInUse()
-    // Connections, timers and whatever else keeps a process running.
-    const { length: resources } = process.getActiveResourcesInfo()
-    await abort(server, COUNT)
-    await until(() => memoryInUse() - memory < 4 * MEBIBYTE)
-    await until(() => process.getActiveResourcesInfo().length <= resources)
-  },
-  TIMEOUT,
-)
+test('of connections that are aborted in every way, nothing stays', { timeout: TIMEOUT }, async () => {
+  await using server = await startTestServer({ adminPort: 0, requestTimeout: 2_000 })
+  await addLongList(server.databaseUrl, 'alice', 1)
+  await abort(server, 300)
+  const memory = memoryInUse()
+  // Connections, timers and whatever else keeps a process running.
+  const { length: resources } = process.getActiveResourcesInfo()
+  await abort(server, COUNT)
+  await until(() => memoryInUse() - memory < 4 * MEBIBYTE)
+  await until(() => process.getActiveResourcesInfo().length <= resources)
+})

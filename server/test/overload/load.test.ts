@@ -8,10 +8,10 @@ import { until } from '../../../test/helpers/programs.ts'
 import { type ServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { generateToken } from '../../src/accounts/tokens.ts'
+import { openConnection } from '../helpers/connection.ts'
 import { addLongList, attack, keepConnecting } from '../helpers/hostile-clients.ts'
-import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
-import { openConnection } from '../helpers/wire/connection.ts'
-import { createPlant, listPlants } from '../helpers/wire/requests.ts'
+import { readMetric, readMetrics } from '../helpers/read-metric.ts'
+import { createPlant, listPlants } from '../helpers/requests.ts'
 
 const MEBIBYTE = 2 ** 20
 const folder = temporaryFolder()

@@ -10,9 +10,9 @@ import { createFairShare } from '../../src/http/fair-share.ts'
 import { createRateLimit } from '../../src/http/rate-limit.ts'
 import { createRequestsInFlight } from '../../src/http/requests-in-flight.ts'
 import { readSettings } from '../../src/index.ts'
-import { get, post } from '../helpers/wire/requests.ts'
-import { serveApp } from '../helpers/wire/serve-app.ts'
-import { accepts, rejects } from '../helpers/wire/wire.ts'
+import { get, post } from '../helpers/requests.ts'
+import { serveApp } from '../helpers/serve-app.ts'
+import { accepts, rejects } from '../helpers/wire.ts'
 
 test('requests beyond the limit get a 429 with Retry-After and RateLimit; another token is not affected', async () => {
   await using server = await startTestServer({ rateLimit: readSettings({ RATE_LIMIT: '2/1500ms' }).rateLimit })

@@ -38,22 +38,19 @@ test('a result too few fails the batch, rather than give a plant the result of a
   )
 })
 
-test.each(['"', '\\', '\u0001'])(
-  'plants that are long as JSON, such as with %j, are committed in small batches',
-  async (character) => {
-    const batches: number[] = []
-    const store = createStore({
-      async insert({ length }) {
-        batches.push(length)
-        return length
-      },
-    })
-    // 180 kB of JSON each.
-    const name = character.repeat(180_000 / (JSON.stringify(character).length - 2))
-    await Promise.all(Array.from({ length: 12 }, (_, id) => store.createPlant(plant(id, name), `${id}`)))
-    expect(batches).toEqual([5, 5, 2])
-  },
-)
+test.each(['"', '\\', '\u0001'])('plants long as JSON, with %j, are committed in small batches', async (character) => {
+  const batches: number[] = []
+  const store = createStore({
+    async insert({ length }) {
+      batches.push(length)
+      return length
+    },
+  })
+  // 180 kB of JSON each.
+  const name = character.repeat(180_000 / (JSON.stringify(character).length - 2))
+  await Promise.all(Array.from({ length: 12 }, (_, id) => store.createPlant(plant(id, name), `${id}`)))
+  expect(batches).toEqual([5, 5, 2])
+})
 
 /** A parameter that an operation does not use does not compile. */
 const forget = async ({ limit: _, ...unused }: { limit?: number; tag?: string }) => ({ body: null, unused })
@@ -122,17 +119,14 @@ test.each<[string, Options, string[][]]>([
   ['nothing else', {}, [['a', 'b', 'c']]],
   ['items', { maxBatchItems: 2 }, [['a', 'b'], ['c', 'd'], ['e']]],
   ['bytes, but for one larger item', { maxBatchBytes: 4 }, [['aa', 'bb'], ['c'], ['ddddd'], ['e']]],
-])(
-  'items added in one turn share a commit, limited in %s, and each gets its own result',
-  async (_, options, expected) => {
-    const sizes = collect('batchCommitted')
-    const { add, batches } = create(options)
-    const items = expected.flat()
-    expect(await Promise.all(items.map((item) => add(item)))).toEqual(items.map((item) => item.toUpperCase()))
-    expect(batches).toEqual(expected)
-    expect(sizes).toEqual(expected.map((batch) => [batch.length]))
-  },
-)
+])('items of one turn share a commit, limited in %s, and each gets its own result', async (_, options, expected) => {
+  const sizes = collect('batchCommitted')
+  const { add, batches } = create(options)
+  const items = expected.flat()
+  expect(await Promise.all(items.map((item) => add(item)))).toEqual(items.map((item) => item.toUpperCase()))
+  expect(batches).toEqual(expected)
+  expect(sizes).toEqual(expected.map((batch) => [batch.length]))
+})
 
 test('a batch waits while each turn brings many more items, but not for one after the other', async () => {
   const { add, batches } = create()

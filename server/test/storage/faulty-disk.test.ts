@@ -12,7 +12,7 @@ import * as disks from '../../../test/helpers/database/disks.ts'
 import { runCommand, startServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { createPlant } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
-import * as storage from '../helpers/storage/load.ts'
+import * as storage from '../helpers/load.ts'
 
 const { whyNoFaultyDisk, onFaultyDisk } = disks
 if (whyNoFaultyDisk) console.log(`Disks without locks are not tested, since none can be imitated: ${whyNoFaultyDisk}`)

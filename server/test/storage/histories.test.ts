@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
-import { findViolations, type Operation, toElle } from '../helpers/storage/history.ts'
-import { createTokens, readDatabase, startKillable, startLoad } from '../helpers/storage/load.ts'
+import { findViolations, type Operation, toElle } from '../helpers/history.ts'
+import { createTokens, readDatabase, startKillable, startLoad } from '../helpers/load.ts'
 
 const KILLS = isLong ? 5 : 2
 
@@ -36,17 +36,14 @@ test(`two servers of one file, killed ${KILLS} times under load`, async () => {
   expect(readDatabase(file).integrity).toBe('ok')
 })
 
-test.runIf(isLong)(
-  `three servers of one PostgreSQL, killed ${KILLS} times under load, as the database is`,
-  async () => {
-    const postgresql = await startOwnPostgresql()
-    await postgresql.create('plants')
-    await killUnderLoad(postgresql.url('plants'), 3, async (signal) => {
-      await postgresql.stop(signal)
-      await postgresql.start()
-    })
-  },
-)
+test.runIf(isLong)(`three servers of one PostgreSQL, killed ${KILLS} times, as the database is`, async () => {
+  const postgresql = await startOwnPostgresql()
+  await postgresql.create('plants')
+  await killUnderLoad(postgresql.url('plants'), 3, async (signal) => {
+    await postgresql.stop(signal)
+    await postgresql.start()
+  })
+})
 
 // That it can fail: a history that is right, and what makes it impossible.
 

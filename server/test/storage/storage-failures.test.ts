@@ -12,8 +12,8 @@ import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/h
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createPlant } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
-import { expectReadiness, expectUnavailable, readDatabase, readiness, startLoad } from '../helpers/storage/load.ts'
-import { readMetric } from '../helpers/telemetry/read-metric.ts'
+import { expectReadiness, expectUnavailable, readDatabase, readiness, startLoad } from '../helpers/load.ts'
+import { readMetric } from '../helpers/read-metric.ts'
 
 /** A failure of a database, its fix, and what /readyz responds until then. */
 interface Fault {

@@ -1,4 +1,4 @@
-/** What a line of the log looks like, and where lines go. */
+/** What a line of the log looks like, where lines go, and that none has a secret, or an event that log.md does not explain. */
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { expect, test } from 'vitest'
@@ -10,24 +10,22 @@ import { createPlant, plantOf } from '../../../test/helpers/server/start-writing
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { generateToken, hashToken } from '../../src/accounts/tokens.ts'
 import { auditLogger } from '../../src/telemetry/log.ts'
-import { AUDIENCE, createKey, ISSUER, signToken, startTokenIssuer } from '../helpers/accounts/token-issuer.ts'
-import { runInProcess } from '../helpers/commands/run-in-process.ts'
-import { createMemoryLog, readLines } from '../helpers/telemetry/log-lines.ts'
-import { exchange } from '../helpers/wire/connection.ts'
-import { get, post } from '../helpers/wire/requests.ts'
+import { exchange } from '../helpers/connection.ts'
+import { AUDIENCE, createKey, ISSUER, signToken, startTokenIssuer } from '../helpers/issuer.ts'
+import { createMemoryLog, readLines } from '../helpers/log-lines.ts'
+import { get, post } from '../helpers/requests.ts'
+import { runInProcess } from '../helpers/run-in-process.ts'
 
 const module = JSON.stringify(built('server/dist/telemetry/log.js'))
 
-test.each(['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const)(
-  'a line is JSON, with its level (%s) as a word and its time in ISO 8601, whatever its values are',
-  async (level) => {
-    const { logger, written } = await createMemoryLog('trace')
-    const value = 'a\nb\r\n\u001b[31m\u0000"},{"\\\u2028'
-    logger[level]({ account: value, err: new Error(value) }, value)
-    expect(written()).toMatch(/^\{"level":"\w+","time":"[\d-]{10}T[\d:]{8}\.\d{3}Z","pid":\d+,"hostname":/)
-    expect(JSON.parse(written())).toMatchObject({ level, account: value, err: { message: value }, msg: value })
-  },
-)
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
+test.each(LEVELS)('a line is JSON, with level (%s) and time in ISO 8601, whatever it says', async (level) => {
+  const { logger, written } = await createMemoryLog('trace')
+  const value = 'a\nb\r\n\u001b[31m\u0000"},{"\\\u2028'
+  logger[level]({ account: value, err: new Error(value) }, value)
+  expect(written()).toMatch(/^\{"level":"\w+","time":"[\d-]{10}T[\d:]{8}\.\d{3}Z","pid":\d+,"hostname":/)
+  expect(JSON.parse(written())).toMatchObject({ level, account: value, err: { message: value }, msg: value })
+})
 
 test('LOG_LEVEL does not hide audit events, unless it is silent', async () => {
   for (const level of ['fatal', 'error', 'warn', 'info', 'silent']) {

@@ -2,9 +2,9 @@ import { METHODS } from 'node:http'
 import { expect, test } from 'vitest'
 import { until } from '../../../test/helpers/programs.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { readMetric, readMetrics } from '../helpers/telemetry/read-metric.ts'
-import { openSocket } from '../helpers/wire/connection.ts'
-import { postHead, withToken } from '../helpers/wire/requests.ts'
+import { openSocket } from '../helpers/connection.ts'
+import { readMetric, readMetrics } from '../helpers/read-metric.ts'
+import { postHead, withToken } from '../helpers/requests.ts'
 
 /** Names the series of requests that one combination of labels has. */
 function requests(method: string, route: string, status: number | '') {

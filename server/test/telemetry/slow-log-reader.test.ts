@@ -8,8 +8,8 @@ import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts
 import { collect, freePort, until } from '../../../test/helpers/programs.ts'
 import { commandLine } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
-import { runInProcess } from '../helpers/commands/run-in-process.ts'
-import { readLines } from '../helpers/telemetry/log-lines.ts'
+import { readLines } from '../helpers/log-lines.ts'
+import { runInProcess } from '../helpers/run-in-process.ts'
 
 /** Each has a line with a stack: together more than the pipe and the server take. */
 const FAILURES = 2_000
@@ -27,7 +27,7 @@ test.each([
   ['terminal', 'SIGTERM', 0],
   ['terminal', 'SIGUSR2', 1],
 ] as const)(
-  'while nothing reads the log from a %s, requests get their responses, lines are dropped whole, and %s ends the server',
+  'while a %s is not read, requests get responses, lines are dropped whole, and %s ends the server',
   async (output, signal, exitCode) => {
     const DATABASE_URL = await newDatabase()
     const { stdout } = await runInProcess(['token', 'create', '--account', 'alice'], { DATABASE_URL })

@@ -4,12 +4,12 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import BetterSqlite3 from 'better-sqlite3'
 import { expect } from 'vitest'
-import { freePort } from '../../../../test/helpers/programs.ts'
-import { startServerProcess } from '../../../../test/helpers/server/run-command.ts'
-import { startTestServer } from '../../../../test/helpers/server/start-test-server.ts'
-import { createPlant, type PlantResponse, plantOf } from '../../../../test/helpers/server/start-writing.ts'
-import type { Target } from '../wire/wire.ts'
+import { freePort } from '../../../test/helpers/programs.ts'
+import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { createPlant, type PlantResponse, plantOf } from '../../../test/helpers/server/start-writing.ts'
 import { findViolations, type Operation, toElle } from './history.ts'
+import type { Target } from './wire.ts'
 
 /** How many clients of each target create plants. */
 const WRITERS = 8

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream'
-import { createLog } from '../../../src/telemetry/log.ts'
+import { createLog } from '../../src/telemetry/log.ts'
 
 /** A line of the log. */
 export type LogLine = Record<string, unknown> & { event?: string }

@@ -1,6 +1,6 @@
-import type { Finished } from '../../../../test/helpers/programs.ts'
-import { runCommandLine } from '../../../src/commands/command-line.ts'
-import { openMemory } from '../telemetry/log-lines.ts'
+import type { Finished } from '../../../test/helpers/programs.ts'
+import { runCommandLine } from '../../src/commands/command-line.ts'
+import { openMemory } from './log-lines.ts'
 
 /** Runs a command in this process, which takes a tenth of the time of a process. Only `serve` needs its own. */
 export async function runInProcess(

@@ -1,7 +1,7 @@
 /** What a test sends to a running server byte by byte, and what every response must be. */
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { expect } from 'vitest'
-import type { TestServer } from '../../../../test/helpers/server/start-test-server.ts'
+import type { TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { exchange, readResponses, type WireResponse } from './connection.ts'
 import { withToken } from './requests.ts'
 
