@@ -102,7 +102,7 @@ export default defineConfig({
             'client/test/service/*.test.ts',
             'prisma/test/database/*.test.ts',
             'server/test/{accounts/authentication,commands/token*,fuzz/*}.test.ts',
-            'server/test/plants/{pages,plants}.test.ts',
+            'server/test/plants/plants.test.ts',
           ],
           globalSetup: ['test/helpers/database/shared-postgresql.ts'],
         },

@@ -102,7 +102,6 @@ const bodyChanges = fc.option(fc.tuple(memberMutations, mutations), { freq: 2, n
 export const steps = fc.oneof(
   { weight: 65, arbitrary: fc.tuple(kind('create'), plants, spellings, bodyChanges, repetitions) },
   { weight: 3, arbitrary: fc.tuple(kind('list')) },
-  { weight: 6, arbitrary: fc.tuple(kind('page'), fc.integer({ min: 1, max: 20 })) },
   { weight: 15, arbitrary: fc.tuple(kind('http'), fc.option(plants, { freq: 3, nil: null }), spellings, httpChanges) },
 )
 export type Step = ValueOf<typeof steps>
