@@ -58,8 +58,9 @@ export async function startServer(
     () => whyNotReady(),
     () => metrics,
   )
-  // The last one, so that probes see the shutdown.
+  // These last, so that probes and scrapes see the shutdown.
   opened.defer(async () => admin?.close(0))
+  opened.defer(() => metrics?.close())
   // Check the ports first: a failed start leaves the database untouched.
   await checkPort(settings)
   // Loaded while threads look at the database and open it.
@@ -88,7 +89,6 @@ export async function startServer(
       openConnections: () => openConnections(),
       requestsInFlight: requestsInFlight.count,
     })
-    opened.defer(metrics.close)
   }
   const port = await openPublicPort(app, settings, logger)
   openConnections = port.connections.count
