@@ -4,8 +4,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { listSkipped } from './test/helpers/list-skipped.ts'
 import { isLong } from './test/helpers/long-tests.ts'
 
-// Tests mostly wait, so more files than there are cores run in parallel; the long ones work more.
-const maxWorkers = isLong ? Math.max(3, availableParallelism()) : Math.max(4, availableParallelism())
+// Tests mostly wait, so more files than there are cores run in parallel.
+const maxWorkers = Math.max(4, availableParallelism())
 
 /** Long, this measures times under load: it runs alone, after all others. */
 const measuring = ['server/test/overload/load.test.ts']

@@ -91,6 +91,8 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
 
   test('it is installed, starts, and serves behind nginx', async () => {
     await run('Install', 0)
+    // Each test stops the server.
+    await machine.run('echo SHUTDOWN_DELAY=0 >>/etc/plant-store/plant-store.env')
     await run('Install', 1)
     expect(await show('ActiveState')).toBe('active')
     expect(await machine.run('curl -sSf http://127.0.0.1:3001/readyz')).toBe('ready\n')

@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { root } from '../../test/helpers/programs.ts'
 import { temporaryFolder } from '../../test/helpers/temporary.ts'
 import { OperatorError, readSettingsFile } from '../src/environment.ts'
 
@@ -28,8 +28,7 @@ test.each([
 })
 
 test.each(['.env.example', 'docs/production/plant-store.env'])('%s can be read', (name) => {
-  const file = fileURLToPath(new URL(`../../${name}`, import.meta.url))
-  expect(readSettingsFile(file).get('DATABASE_URL')).toMatch(/^file:/)
+  expect(readSettingsFile(root + name).get('DATABASE_URL')).toMatch(/^file:/)
 })
 
 const REJECTED = {

@@ -197,21 +197,18 @@ test('the states of a thousand lists are each that of its account', async () => 
   expect(new Set(states.map(({ last }) => last)).size).toBe(501)
 })
 
-const isSqlite = engine === 'sqlite'
-const FIRST = isSqlite
-  ? `INSERT INTO "Plant" ("seq", "account", "id", "name")`
-  : `INSERT INTO "Plant" OVERRIDING SYSTEM VALUE`
 /** Where numbers may be after a replication, a restore or an upgrade. */
-const NUMBERS = isSqlite
-  ? [`DELETE FROM sqlite_sequence`, `UPDATE sqlite_sequence SET seq = 1`]
-  : ['1', '1, false', '21', '24, false', '24'].map((value) => `SELECT setval('"Plant_seq_seq"', ${value})`)
+const NUMBERS =
+  engine === 'sqlite'
+    ? [`DELETE FROM sqlite_sequence`, `UPDATE sqlite_sequence SET seq = 1`]
+    : ['1', '1, false', '21', '24, false', '24'].map((value) => `SELECT setval('"Plant_seq_seq"', ${value})`)
 
 test.each(NUMBERS)('a new plant follows those that are stored, wherever their numbers are: %s', async (setNumbers) => {
   const own = await newDatabase()
   const run = (sql: string) => runSql(own, sql)
-  const insert = (seq: number) =>
-    run(`${FIRST} VALUES (${seq}, 'ann', 'old ${seq}', 'old ${seq}'${isSqlite ? '' : ', NULL'})`)
-  for (const seq of [20, 22, 24]) await insert(seq)
+  const overriding = engine === 'sqlite' ? '' : 'OVERRIDING SYSTEM VALUE'
+  const olds = [20, 22, 24].map((seq) => `(${seq}, 'ann', 'old ${seq}', 'old ${seq}')`)
+  await run(`INSERT INTO "Plant" ("seq", "account", "id", "name") ${overriding} VALUES ${olds}`)
   await run(setNumbers)
   const opened = await openDatabase(own)
   onTestFinished(opened.close)

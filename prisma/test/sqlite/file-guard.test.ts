@@ -9,8 +9,8 @@ import { newMigrated, openClient, openNewClient } from '../helpers/open-client.t
 
 async function openNewDatabase() {
   const client = await openNewClient()
-  const insert = `INSERT INTO "Plant" ("account", "id", "name", "createdAt") VALUES ('alice', $1, 'Ficus', '2026-01-01')`
-  return { ...client, write: (id: string) => client.prisma.$executeRawUnsafe(insert, id) }
+  const write = (id: string) => client.prisma.plant.createMany({ data: { account: 'alice', id, name: 'Ficus' } })
+  return { ...client, write }
 }
 
 const moved = {

@@ -2,8 +2,8 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { requireInCi } from '../long-tests.ts'
+import { root } from '../programs.ts'
 import { temporaryFolder } from '../temporary.ts'
 
 /** Tries something and returns why it fails, in a line; undefined if it works. */
@@ -52,8 +52,7 @@ export function fillUp(folder: string): void {
 export function compileLibrary(name: string): { library: string; whyNot: string | undefined } {
   // In a folder that is removed after the run, not after a file: the next one in this process loads it too.
   const library = path.join(mkdtempSync(path.join(tmpdir(), 'plant-store-')), `${name}.so`)
-  const source = fileURLToPath(new URL(`${name}.c`, import.meta.url))
-  const command = ['-shared', '-fPIC', '-o', library, source, '-ldl']
+  const command = ['-shared', '-fPIC', '-o', library, `${root}test/helpers/database/${name}.c`, '-ldl']
   const whyNot = whyImpossible(() => execFileSync('cc', command, { stdio: 'pipe' }))
   requireInCi('a C compiler', !whyNot)
   return { library, whyNot }
