@@ -106,6 +106,23 @@ describe.each([
     expect(received.body).toEqual(isError ? { error: BigInt(response), message: expect.any(String) } : exact(response))
   })
 
+  test('lists plants in order of creation, whole or page by page, which a plant that is added does not shift', async () => {
+    const ids = [5, 3, 9, 1, 7]
+    const client = await newAccount(ids)
+    const plants = ids.map((id) => ({ name: `plant ${id}` }))
+    expect(await client.getPlants()).toEqual(plants)
+    for (const limit of [1, 2, 5, 1000]) {
+      const listed: sdk.Plant[] = []
+      for await (const plant of client.iterate.getPlants({ limit })) listed.push(plant)
+      expect(listed).toEqual(plants)
+    }
+    const { data, nextCursor } = await client.raw.getPlants({ limit: 3 })
+    await client.createPlant({ id: -1, name: 'added' })
+    const rest = await client.raw.getPlants({ limit: 3, cursor: nextCursor })
+    expect([...data, ...rest.data]).toEqual([...plants, { name: 'added' }])
+    expect([rest.nextCursor, (await client.raw.getPlants()).nextCursor]).toEqual([undefined, undefined])
+  })
+
   describe.each(operations)('$name', ({ name, input, response, request: { method, target, body = '' } }) => {
     const { path, metadata } = contract[name]
     const { scope, idempotent: isIdempotent = true } = metadata
