@@ -107,8 +107,9 @@ export function startThread(file: string): Thread {
 
 function startWorker(file: string): Worker {
   try {
-    // No module that was preloaded for the server, such as one that measures its requests.
-    return new Worker(program, { execArgv: [], workerData: running })
+    // No module that was preloaded for the server, such as one that measures its requests; nor does it report what it imports to
+    // `node --watch`, by messages among its own.
+    return new Worker(program, { execArgv: [], env: {}, workerData: running })
   } catch (error) {
     throw stateError(file, WRITER_ENDED, error)
   }
