@@ -4,9 +4,9 @@ import { argumentUrl } from './prisma-cli/schema-engine-database.ts'
 import { databaseUrl, isPostgresqlUrl } from './src/database.ts'
 import { loadSettingsFile, readVariable } from './src/environment.ts'
 
-// Prisma would download its schema engine from a host that many networks cannot reach. With this executable it downloads
-// nothing. Windows cannot run it: `generate`, `validate`, `format` and `studio` work there, `migrate` needs a Unix shell
-// such as WSL.
+// Prisma would download its schema engine from a host that many networks cannot reach. With this executable it
+// downloads nothing. Windows cannot run it: `generate`, `validate`, `format` and `studio` work there, `migrate` needs a
+// Unix shell such as WSL.
 process.env['PRISMA_SCHEMA_ENGINE_BINARY'] = path.join(import.meta.dirname, 'prisma-cli', 'schema-engine.js')
 // No check for updates and no usage report to Prisma's servers.
 process.env['CHECKPOINT_DISABLE'] = '1'

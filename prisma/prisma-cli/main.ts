@@ -77,7 +77,8 @@ async function runMethod(
   { method, params }: Request,
 ): Promise<unknown> {
   if (method === 'reset') return database.reset()
-  // These methods need the result of the migrations, for which only a diagnosis opens a shadow database. The engine caches it.
+  // These methods need the result of the migrations, for which only a diagnosis opens a shadow database. The engine
+  // caches it.
   if (method === 'evaluateDataLoss' || method === 'createMigration')
     await engine.devDiagnostic(params as DevDiagnosticInput)
   const operation: unknown = Reflect.get(engine, method === 'getDatabaseVersion' ? 'version' : method)

@@ -33,8 +33,8 @@ export async function createDatabase(url: string): Promise<void> {
   throw prismaError('P1003', `${describeDatabase(readAddress(url))} does not exist: create it (CREATE DATABASE)`)
 }
 
-// The engine's own reset keeps functions, on which the migrations would then fail, and dropping the schema would lose who
-// may use it. What belongs to an extension stays.
+// The engine's own reset keeps functions, on which the migrations would then fail, and dropping the schema would lose
+// who may use it. What belongs to an extension stays.
 const DROP_STATEMENTS = `
   SELECT 'DROP ' || kind || ' IF EXISTS ' || name || ' CASCADE' AS statement
   FROM (
@@ -55,7 +55,10 @@ const DROP_STATEMENTS = `
   WHERE NOT EXISTS (SELECT FROM pg_depend WHERE objid = objects.oid AND deptype = 'e')
   ORDER BY position`
 
-/** Opens a database for a method of the engine, and those that follow it. `migrate diff` compares schema files, which needs any database. */
+/**
+ * Opens a database for a method of the engine, and those that follow it. `migrate diff` compares schema files, which
+ * needs any database.
+ */
 export async function openForSchemaEngine(url: string, method: string): Promise<SchemaEngineDatabase> {
   const wanted = readAddress(url)
   if (wanted.isPooled) {

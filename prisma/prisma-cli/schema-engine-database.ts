@@ -30,8 +30,9 @@ export function noMigrationsYet(error: unknown): SqlResultSet {
 }
 
 /**
- * Returns a DATABASE_URL as the Prisma command line reads it, percent-encoded and without its password and parameters: it is
- * an argument of the schema engine, which every user of the machine can read. The engine takes the rest from the environment.
+ * Returns a DATABASE_URL as the Prisma command line reads it, percent-encoded and without its password and parameters:
+ * it is an argument of the schema engine, which every user of the machine can read. The engine takes the rest from the
+ * environment.
  */
 export function argumentUrl(value: string | undefined): string {
   if (value === undefined || !isPostgresqlUrl(value)) return pathToFileURL(databaseFile(databaseUrl(value))).href

@@ -23,8 +23,8 @@ export async function createDatabase(url: string): Promise<void> {
   closeSync(openSync(file, 'wx', 0o600))
 }
 
-// SQLite keeps its table of autoincrements, so this keeps the table of migrations: without it the engine does not treat a
-// database with any table as empty.
+// SQLite keeps its table of autoincrements, so this keeps the table of migrations: without it the engine does not treat
+// a database with any table as empty.
 const DROP_STATEMENTS = `
   SELECT iif(name = '_prisma_migrations', 'DELETE FROM ', 'DROP ' || type || ' ') || '"' || replace(name, '"', '""') || '"'
     AS statement
@@ -32,7 +32,10 @@ const DROP_STATEMENTS = `
   WHERE type IN ('view', 'table') AND name NOT GLOB 'sqlite_*'
   ORDER BY type DESC`
 
-/** Opens a file for a method of the engine, and those that follow it. `migrate diff` compares schema files, which needs any database. */
+/**
+ * Opens a file for a method of the engine, and those that follow it. `migrate diff` compares schema files, which needs
+ * any database.
+ */
 export async function openForSchemaEngine(url: string, method: string): Promise<SchemaEngineDatabase> {
   const file = databaseFile(url)
   const exists = existsSync(file)

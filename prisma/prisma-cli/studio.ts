@@ -7,8 +7,8 @@ import { readAddress } from '../src/postgresql/address.ts'
 const POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-ancestors 'none'"
 
 /**
- * Lets the page of Studio, which reads and writes with the rights of the database's owner, load and call only Studio itself.
- * It has no setting for that, and serves the page in this process.
+ * Lets the page of Studio, which reads and writes with the rights of the database's owner, load and call only Studio
+ * itself. It has no setting for that, and serves the page in this process.
  */
 export function protectStudio(): void {
   const { createServer } = http

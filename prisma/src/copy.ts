@@ -23,8 +23,8 @@ export interface CopyResult {
 type Side = Pick<Engine, 'subject'> & Pick<Session, 'connection'>
 
 /**
- * The tables that are copied, in this order, each with the column that orders its rows and a value before all of them. The
- * versions of lists come with the plants.
+ * The tables that are copied, in this order, each with the column that orders its rows and a value before all of them.
+ * The versions of lists come with the plants.
  */
 const TABLES = [
   { table: 'Secret', key: 'name', start: '' },
@@ -59,8 +59,8 @@ const SEQUENCE = `pg_get_serial_sequence('"Plant"', 'seq')::regclass`
 const CONTINUE_AFTER = `SELECT setval(${SEQUENCE}, greatest($1::bigint, pg_sequence_last_value(${SEQUENCE})))`
 
 /**
- * Copies tokens, secrets and plants, with their order and their times, from SQLite to an empty PostgreSQL database, which is
- * migrated if needed. The source is only read. All or nothing: if anything fails, the target is still empty.
+ * Copies tokens, secrets and plants, with their order and their times, from SQLite to an empty PostgreSQL database,
+ * which is migrated if needed. The source is only read. All or nothing: if anything fails, the target is still empty.
  *
  * @param onProgress is called with the number of plants
  * @throws {StorageError} if the source does not exist or needs a migration, or is changed meanwhile; the target is not
@@ -128,7 +128,10 @@ async function copyAll(source: Side, target: Side, onProgress?: OnProgress): Pro
   return counts
 }
 
-/** Rejects a target that has been used. The secret that a server creates when it starts is replaced: nothing relies on it yet. */
+/**
+ * Rejects a target that has been used. The secret that a server creates when it starts is replaced: nothing relies on
+ * it yet.
+ */
 async function rejectData({ subject, connection }: Side): Promise<void> {
   await connection.executeRaw(toQuery('DELETE FROM "Secret"'))
   for (const { table } of TABLES) {

@@ -10,8 +10,8 @@ import { describeDatabase, readAddress } from './postgresql/address.ts'
 import { createTokens, readSecret, type Tokens } from './tokens.ts'
 
 /**
- * An open database: what the server knows of storage, the same for every engine. Where it cannot be used, methods throw a
- * {@link StorageError}; another error is a mistake in the program.
+ * An open database: what the server knows of storage, the same for every engine. Where it cannot be used, methods throw
+ * a {@link StorageError}; another error is a mistake in the program.
  */
 export interface Database {
   /** The engine that it opened. */
@@ -32,7 +32,9 @@ export interface Database {
 
 /** How long a probe may take, in milliseconds. */
 const PROBE_TIMEOUT = 2_500
-/** The longest pause between two looks at a lock, in milliseconds: writers that release it only briefly are seen too. */
+/**
+ * The longest pause between two looks at a lock, in milliseconds: writers that release it only briefly are seen too.
+ */
 const PROBE_PAUSE = 5
 
 /** The default of DATABASE_URL, relative to {@link baseFolder}. */
@@ -49,8 +51,8 @@ export function isPostgresqlUrl(value: string): boolean {
  * Checks a DATABASE_URL and returns it in the one form that the Prisma command line, Prisma Studio and this package all
  * support: `file:///absolute/path` for SQLite; that of PostgreSQL as it is. White space at its ends is not part of it.
  *
- * @throws {StorageError} whose message does not contain the URL, which may have a password; if a file that it names cannot
- *   be read
+ * @throws {StorageError} whose message does not contain the URL, which may have a password; if a file that it names
+ *   cannot be read
  */
 export function databaseUrl(value: string = DEFAULT_DATABASE_URL, root: string = baseFolder): string {
   const trimmed = trimInvisible(value)
@@ -70,8 +72,8 @@ export function nameDatabase(url: string): string {
 
 /**
  * Returns the absolute path of the file that a DATABASE_URL names: `file:./data/x.db`, relative to `root`, or
- * `file:/srv/x.db`, also written `file:///srv/x.db`. As everywhere in Prisma, the path is not percent-encoded: `#`, `%` and `?`
- * are part of it.
+ * `file:/srv/x.db`, also written `file:///srv/x.db`. As everywhere in Prisma, the path is not percent-encoded: `#`, `%`
+ * and `?` are part of it.
  *
  * @throws {StorageError} if it names no file
  */
@@ -149,8 +151,8 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
 const SELECT_NEWEST = `SELECT max("migration_name") AS "name" FROM "_prisma_migrations" WHERE "rolled_back_at" IS NULL`
 
 /**
- * Copies a SQLite database to a new file, as it is at one moment, even while others write to it. The copy is checked and on
- * disk before it gets its name, and only its owner may read it. The event loop stays free.
+ * Copies a SQLite database to a new file, as it is at one moment, even while others write to it. The copy is checked
+ * and on disk before it gets its name, and only its owner may read it. The event loop stays free.
  *
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param copy the path of the new file

@@ -3,7 +3,9 @@
 import type { SqlDriverAdapter, SqlDriverAdapterFactory, SqlQuery } from '@prisma/driver-adapter-utils'
 import type { PrismaClient } from './generated/sqlite/client.ts'
 
-/** What an engine does for one database. Everything that it throws because of the database is a {@link StorageError}. */
+/**
+ * What an engine does for one database. Everything that it throws because of the database is a {@link StorageError}.
+ */
 export interface Engine {
   /** Names it in logs and metrics. */
   readonly name: 'sqlite' | 'postgresql'
@@ -11,7 +13,10 @@ export interface Engine {
   readonly subject: string
   /** What it runs for requests and migrations. */
   readonly statements: Statements
-  /** How long a startup waits for a database that is locked, migrated by another process, or not reachable, in milliseconds. */
+  /**
+   * How long a startup waits for a database that is locked, migrated by another process, or not reachable, in
+   * milliseconds.
+   */
   readonly startupPatience: number
   /** Where its migrations are. */
   readonly migrationsFolder: string
@@ -36,9 +41,9 @@ export interface Engine {
 /** A database that an engine has opened. */
 export interface OpenedDatabase {
   /**
-   * What Prisma Client, and the statements past it, run on. The one place where the engine's promises are kept: a statement
-   * sees what was acknowledged, is stored durably or fails, waits no longer than the patience, and is repeated only where it
-   * cannot have happened or inserts what is not there yet.
+   * What Prisma Client, and the statements past it, run on. The one place where the engine's promises are kept: a
+   * statement sees what was acknowledged, is stored durably or fails, waits no longer than the patience, and is
+   * repeated only where it cannot have happened or inserts what is not there yet.
    */
   readonly adapter: Adapter
   /** Fails if requests would fail now. It waits for no lock: it is repeated while that may help. */
@@ -70,11 +75,14 @@ export interface OpenOptions {
 /** Is called with how much of a long step is done: bytes, rows or migrations. */
 export type OnProgress = (done: number, total: number) => void
 
-/** The statements that each engine writes: those that most requests need, and those of migrations. The first parameter is `$1`. */
+/**
+ * The statements that each engine writes: those that most requests need, and those of migrations. The first parameter
+ * is `$1`.
+ */
 export interface Statements {
   /**
-   * Inserts plants in order, each unless its account has the id, so that it may run twice: a JSON array of [account, id, name,
-   * tag].
+   * Inserts plants in order, each unless its account has the id, so that it may run twice: a JSON array of [account,
+   * id, name, tag].
    */
   readonly insertPlants: string
   /**
@@ -83,17 +91,17 @@ export interface Statements {
    */
   readonly comparePlants: string
   /**
-   * Selects a piece of a list, the first plants of a range: account, the `seq` before it, its last one, how many plants, the
-   * maximum of bytes of each, as text and on average as JSON, and the text of each filter. One row: "json", the plants as JSON objects
-   * separated by commas, NULL if one is too long; "last", the `seq` of the last, 0 if there is none; "more", whether more
-   * follow in the range; and the "version" of the list.
+   * Selects a piece of a list, the first plants of a range: account, the `seq` before it, its last one, how many
+   * plants, the maximum of bytes of each, as text and on average as JSON, and the text of each filter. One row: "json",
+   * the plants as JSON objects separated by commas, NULL if one is too long; "last", the `seq` of the last, 0 if there
+   * is none; "more", whether more follow in the range; and the "version" of the list.
    */
   selectPiece(filters: readonly string[]): string
   /** Selects for each account of a JSON array, in order, the version of its list and the `seq` of its last plant. */
   readonly selectStates: string
   /**
-   * Selects the tokens whose hashes are in a JSON array: its columns, times in milliseconds since 1970. A value that is not a
-   * time is 1970: a token that has expired rather than one that never does.
+   * Selects the tokens whose hashes are in a JSON array: its columns, times in milliseconds since 1970. A value that is
+   * not a time is 1970: a token that has expired rather than one that never does.
    */
   readonly selectTokens: string
   /** Selects the names of all tables but the engine's own, as `name`. */
@@ -102,7 +110,10 @@ export interface Statements {
   readonly timeType: string
 }
 
-/** Prisma Client of either engine; only `seq` is a bigint on PostgreSQL. What it runs keeps the promises of {@link OpenedDatabase}. */
+/**
+ * Prisma Client of either engine; only `seq` is a bigint on PostgreSQL. What it runs keeps the promises of {@link
+ * OpenedDatabase}.
+ */
 export type Prisma = Pick<PrismaClient, '$queryRawUnsafe' | '$executeRawUnsafe'> & {
   readonly [Model in 'plant' | 'token' | 'secret']: Omit<PrismaClient[Model], 'findUnique' | 'findUniqueOrThrow'>
 }
@@ -110,7 +121,9 @@ export type Prisma = Pick<PrismaClient, '$queryRawUnsafe' | '$executeRawUnsafe'>
 /** The Prisma Client that is generated for an engine. */
 export type GeneratedClient = new (options: { adapter: SqlDriverAdapterFactory; errorFormat: 'minimal' }) => object
 
-/** The part of Prisma's driver adapter that requests need: what runs on it keeps the promises of {@link OpenedDatabase}. */
+/**
+ * The part of Prisma's driver adapter that requests need: what runs on it keeps the promises of {@link OpenedDatabase}.
+ */
 export interface Adapter extends Pick<SqlDriverAdapter, 'provider' | 'queryRaw' | 'executeRaw'> {
   /** Where Prisma Client looks for the tables, on PostgreSQL. */
   readonly schemaName?: string
@@ -123,8 +136,8 @@ export type Connection = Pick<SqlDriverAdapter, 'queryRaw' | 'executeRaw' | 'exe
 export type SqlValue = string | number | null
 
 /**
- * Whether a statement only reads: Prisma Client gives an adapter no more than its text. One that writes by a function, such as
- * `SELECT setval(...)`, must not be a request's: what it has written on PostgreSQL may be lost.
+ * Whether a statement only reads: Prisma Client gives an adapter no more than its text. One that writes by a function,
+ * such as `SELECT setval(...)`, must not be a request's: what it has written on PostgreSQL may be lost.
  */
 export function isRead({ sql }: SqlQuery): boolean {
   return /^\s*SELECT\b/i.test(sql)
@@ -159,7 +172,9 @@ export async function select<Row = Record<string, unknown>>(
   return rows.map((row) => Object.fromEntries(columnNames.map((name, index) => [name, row[index]])) as Row)
 }
 
-/** Why storage fails; `unavailable`: what serves the database does not respond, rejects this server or is not set up. */
+/**
+ * Why storage fails; `unavailable`: what serves the database does not respond, rejects this server or is not set up.
+ */
 export const storageFaults = ['locked', 'disk-full', 'read-only', 'io-error', 'damaged', 'unavailable'] as const
 
 /** Why storage fails. */
@@ -169,8 +184,8 @@ export type StorageFault = (typeof storageFaults)[number]
 export type StorageFailure = Pick<StorageError, 'fault' | 'retryAfter' | 'isTemporary'>
 
 /**
- * The database cannot be used as it is now. The message is one sentence for the operator: which database, and what to do. Every
- * error that is not one of these is a mistake in the program.
+ * The database cannot be used as it is now. The message is one sentence for the operator: which database, and what to
+ * do. Every error that is not one of these is a mistake in the program.
  */
 export class StorageError extends Error {
   override readonly name = 'StorageError'

@@ -55,8 +55,9 @@ export function loadSettingsFile(settings: readonly string[]): void {
 }
 
 /**
- * Reads a file as `node --env-file` does, but rejects what that ignores or cuts off, what Docker Compose, which reads the same
- * file, or a shell would read differently, and names that are nearly a setting. Other names may be for other programs.
+ * Reads a file as `node --env-file` does, but rejects what that ignores or cuts off, what Docker Compose, which reads
+ * the same file, or a shell would read differently, and names that are nearly a setting. Other names may be for other
+ * programs.
  *
  * @throws {OperatorError} with the line
  */
@@ -100,7 +101,10 @@ function findMeant(name: string, settings: readonly string[]): string | undefine
   return settings.find((setting) => isWithin(maxEdits(setting), name.toUpperCase(), setting))
 }
 
-/** Whether one text becomes the other by a number of edits: a letter that is missing, added, another or swapped with the next. */
+/**
+ * Whether one text becomes the other by a number of edits: a letter that is missing, added, another or swapped with the
+ * next.
+ */
 function isWithin(edits: number, one: string, other: string): boolean {
   if (one === other) return true
   if (edits === 0) return false

@@ -28,7 +28,10 @@ interface AppliedMigration {
 }
 
 const HISTORY = '_prisma_migrations'
-/** Tables of what replicates or hosts a database, such as Litestream's and Cloudflare's, and of PostGIS: no program is known by them. */
+/**
+ * Tables of what replicates or hosts a database, such as Litestream's and Cloudflare's, and of PostGIS: no program is
+ * known by them.
+ */
 const OF_TOOLS = /^(_|spatial_ref_sys$)/
 /** The table of applied migrations as Prisma creates it. */
 const createHistory = (time: string) => `
@@ -58,9 +61,10 @@ export interface MigrateOptions {
 }
 
 /**
- * Migrates a database to the newest schema, and creates a SQLite file that does not exist, in a folder that does. All or
- * nothing: if a migration fails, none is applied, and a new database stays empty. Processes that migrate the same database
- * at the same time wait for each other. The event loop stays free. With nothing pending it takes a few milliseconds.
+ * Migrates a database to the newest schema, and creates a SQLite file that does not exist, in a folder that does. All
+ * or nothing: if a migration fails, none is applied, and a new database stays empty. Processes that migrate the same
+ * database at the same time wait for each other. The event loop stays free. With nothing pending it takes a few
+ * milliseconds.
  *
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param folder where the migrations are; default: those of the plant store

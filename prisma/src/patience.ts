@@ -1,4 +1,7 @@
-/** How long operations on a database wait: retries, limits of time, writes for each other, and reads for those of their turn. */
+/**
+ * How long operations on a database wait: retries, limits of time, writes for each other, and reads for those of their
+ * turn.
+ */
 
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { StorageError } from './engine.ts'
@@ -19,7 +22,8 @@ export interface RetryOptions {
 }
 
 /**
- * Runs an operation, again while its error says that it may succeed within a moment. The pauses leave the event loop free.
+ * Runs an operation, again while its error says that it may succeed within a moment. The pauses leave the event loop
+ * free.
  *
  * @throws the operation's last error
  */
@@ -63,9 +67,10 @@ interface Pending {
 }
 
 /**
- * Creates what the writes to one database pass, which wait for each other: on SQLite for its only writer, on PostgreSQL for the
- * lock on the order of plants. Where one takes too long, it and those behind it fail together, and new ones immediately,
- * until their outcomes arrive. Otherwise each batch of plants would wait as long as the one before it, one after the other.
+ * Creates what the writes to one database pass, which wait for each other: on SQLite for its only writer, on PostgreSQL
+ * for the lock on the order of plants. Where one takes too long, it and those behind it fail together, and new ones
+ * immediately, until their outcomes arrive. Otherwise each batch of plants would wait as long as the one before it, one
+ * after the other.
  *
  * @param patience how long a write may take, in milliseconds
  * @param lateError creates what a late write fails with: whether it will be stored is not known
@@ -74,7 +79,9 @@ export function createWriteGate(patience: number, lateError: () => StorageError)
   const pending = new Set<Pending>()
   let hasFailed = false
 
-  /** Fails a write, and those that began after it. Those before it may wait longer, such as the opening after a restart. */
+  /**
+   * Fails a write, and those that began after it. Those before it may wait longer, such as the opening after a restart.
+   */
   function giveUp(late: Pending): StorageError {
     const all = [...pending]
     for (const each of pending.has(late) ? all.slice(all.indexOf(late)) : []) {
@@ -112,9 +119,9 @@ export function createWriteGate(patience: number, lateError: () => StorageError)
 }
 
 /**
- * Makes a function run once for all keys that are requested in one turn of the event loop, each key once. It begins after
- * the last of them, so it sees what was committed before any was requested; and where it gets no response, only the
- * requests of its turn wait.
+ * Makes a function run once for all keys that are requested in one turn of the event loop, each key once. It begins
+ * after the last of them, so it sees what was committed before any was requested; and where it gets no response, only
+ * the requests of its turn wait.
  *
  * @param run returns a result for each key, in order
  */

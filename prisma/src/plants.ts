@@ -4,7 +4,9 @@ import { type Adapter, type Prisma, type SqlValue, type Statements, toQuery } fr
 export interface Plants {
   /** Inserts, in order, the plants whose account does not have their id yet: all or none, durably. Returns how many. */
   insert(plants: readonly PlantRow[]): Promise<number>
-  /** Returns for each plant whether its account has its id with the same content; undefined: its account lacks the id. */
+  /**
+   * Returns for each plant whether its account has its id with the same content; undefined: its account lacks the id.
+   */
   compare(plants: readonly PlantRow[]): Promise<(boolean | undefined)[]>
   /** Reads, for each account, how its list is now: for all of them in one short statement. */
   states(accounts: readonly string[]): Promise<ListState[]>
@@ -17,8 +19,8 @@ export interface Plants {
 /** A list as it is at one moment. */
 export interface ListState {
   /**
-   * Another text after each insert, change and deletion of a plant of the account, by anyone: lists of one account with the
-   * same version are the same. Undefined: it is not known.
+   * Another text after each insert, change and deletion of a plant of the account, by anyone: lists of one account with
+   * the same version are the same. Undefined: it is not known.
    */
   readonly version: string | undefined
   /** The `seq` of the last plant; 0 if there is none. */
@@ -55,7 +57,10 @@ export type ListFilter = { readonly [Column in (typeof listFilters)[number]]?: s
 
 /** A piece of the text of a list, as it is at one moment. */
 export interface ListPiece {
-  /** The plants as JSON objects separated by commas; undefined: one of them may have more than its share of 64 kB, and none was read. */
+  /**
+   * The plants as JSON objects separated by commas; undefined: one of them may have more than its share of 64 kB, and
+   * none was read.
+   */
   readonly json: string | undefined
   /** The `seq` of the last of them; 0 if there is none. */
   readonly last: number
@@ -65,7 +70,9 @@ export interface ListPiece {
   readonly version: string | undefined
 }
 
-/** A piece of a list that has more than one plant has at most this many bytes, as JSON text with brackets and commas. */
+/**
+ * A piece of a list that has more than one plant has at most this many bytes, as JSON text with brackets and commas.
+ */
 const MAX_PIECE_BYTES = 2 ** 16
 /** No limit, of a `seq` or a size. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
@@ -79,8 +86,8 @@ type ComparedRow = [isSame: Flag | null]
 const NOTHING: PieceRow = [null, 0, false, null]
 
 /**
- * Creates the plants of a database. Lists and batches call the adapter itself: Prisma Client keeps the parameters of its last
- * calls, up to 60 MB of batches, and delays when results are freed (docs/decisions/013-prisma-client.md).
+ * Creates the plants of a database. Lists and batches call the adapter itself: Prisma Client keeps the parameters of
+ * its last calls, up to 60 MB of batches, and delays when results are freed (docs/decisions/013-prisma-client.md).
  */
 export function createPlants({ plant: table }: Prisma, adapter: Adapter, statements: Statements): Plants {
   async function select<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> {

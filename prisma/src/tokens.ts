@@ -76,7 +76,9 @@ export function createTokens({ token: table }: Prisma, adapter: Adapter, { selec
   }
 }
 
-/** Reads a secret, creating it at its first use. Servers that create it at the same time all get the one stored first. */
+/**
+ * Reads a secret, creating it at its first use. Servers that create it at the same time all get the one stored first.
+ */
 export async function readSecret({ secret: table }: Prisma, name: string): Promise<Buffer> {
   const find = () => table.findFirst({ where: { name } })
   const data = { name, value: randomBytes(SECRET_BYTES).toString('hex') }

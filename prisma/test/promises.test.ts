@@ -1,4 +1,7 @@
-/** What each operation of Prisma Client promises by itself. That files are guarded is shown in sqlite/file-guard.test.ts. */
+/**
+ * What each operation of Prisma Client promises by itself. That files are guarded is shown in
+ * sqlite/file-guard.test.ts.
+ */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openConnection, query, runSql, startOwnPostgresql } from '../../test/helpers/database/databases.ts'
 import { type Moment, startFaultyNetwork } from '../../test/helpers/network/faulty-network.ts'
@@ -9,7 +12,10 @@ import { readAddress } from '../src/postgresql/address.ts'
 import { openPool } from '../src/postgresql/pool.ts'
 import { openClient, openNewClient } from './helpers/open-client.ts'
 
-/** Operations that only this test has: of a model and as SQL, to write and to read. A trigger counts how often each write runs. */
+/**
+ * Operations that only this test has: of a model and as SQL, to write and to read. A trigger counts how often each
+ * write runs.
+ */
 const writes = {
   model: ({ secret }: PrismaClient) =>
     secret.update({ where: { name: 'test' }, data: { value: 'model' }, select: { name: true } }),
@@ -41,8 +47,8 @@ const failure = (operation: PromiseLike<unknown>) =>
 const READS = 600
 
 /**
- * Runs what an operation by account and id needs, and many of them in one turn, which must not be joined to one statement.
- * Several in one transaction are rejected.
+ * Runs what an operation by account and id needs, and many of them in one turn, which must not be joined to one
+ * statement. Several in one transaction are rejected.
  */
 async function editByAccountAndId(prisma: PrismaClient): Promise<void> {
   const { plant } = prisma

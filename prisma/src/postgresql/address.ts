@@ -29,8 +29,9 @@ const NOT_A_URL =
   'is not a URL of one host: percent-encode special characters, such as # as %23, / as %2F and @ as %40, and name the one host that leads to the primary'
 const PARAMETERS = 'docs/production/several-machines/README.md'
 /**
- * Variables of libpq that say whom to trust, or which server is meant: they count where the URL lacks the parameter, PGSSLMODE
- * for `sslmode`, or are rejected as it would be. Others only tune. `PGSSL` is no variable of libpq, but was meant as one.
+ * Variables of libpq that say whom to trust, or which server is meant: they count where the URL lacks the parameter,
+ * PGSSLMODE for `sslmode`, or are rejected as it would be. Others only tune. `PGSSL` is no variable of libpq, but was
+ * meant as one.
  */
 const VARIABLE =
   /^PG(CHANNELBINDING|GSSENCMODE|HOST(ADDR)?|OPTIONS|PORT|REQUIRE\w*|SERVICE(FILE)?|SSL(?!COMPRESSION|SNI)\w*|TARGETSESSIONATTRS)$/
@@ -203,8 +204,9 @@ type PasswordKey = Pick<Address, 'host' | 'port' | 'database' | 'user'>
 
 /**
  * Finds a password in the password file of libpq, which has lines `host:port:database:user:password` where `*` matches
- * anything, and the first match counts. It is PGPASSFILE, or `~/.pgpass`; on Windows `%APPDATA%\postgresql\pgpass.conf`. The
- * package `pgpass` takes the last match (1.0.5), and only warns about a file that others may read.
+ * anything, and the first match counts. It is PGPASSFILE, or `~/.pgpass`; on Windows
+ * `%APPDATA%\postgresql\pgpass.conf`. The package `pgpass` takes the last match (1.0.5), and only warns about a file
+ * that others may read.
  *
  * @throws {StorageError} if others may read the file: libpq ignores it then
  */

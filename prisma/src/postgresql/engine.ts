@@ -131,8 +131,9 @@ const OFFSET = /\bOFFSET (\$?\d+)\s*$/i
 const INSERTS_MISSING = /\bON CONFLICT\b.*\bDO NOTHING\s*$/s
 
 /**
- * Runs a statement that writes: as it is if it has its condition, any other in a transaction, whose commit fails where it would not
- * be durable. It runs again unless it may have happened, and happened twice then, or unless its commit was sent.
+ * Runs a statement that writes: as it is if it has its condition, any other in a transaction, whose commit fails where
+ * it would not be durable. It runs again unless it may have happened, and happened twice then, or unless its commit was
+ * sent.
  */
 async function writeDurably<Result>(
   pool: Pool,
@@ -155,8 +156,9 @@ async function writeDurably<Result>(
 }
 
 /**
- * Adds the condition that it runs on the primary to a statement that reads and lacks it. An OFFSET belongs to the statement in parentheses, so that its order
- * is the one of the result; that of a subquery would not have to be. It is computed once, before the first row.
+ * Adds the condition that it runs on the primary to a statement that reads and lacks it. An OFFSET belongs to the
+ * statement in parentheses, so that its order is the one of the result; that of a subquery would not have to be. It is
+ * computed once, before the first row.
  */
 function withCondition(query: SqlQuery): SqlQuery {
   const { sql, args, argTypes } = query

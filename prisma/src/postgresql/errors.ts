@@ -11,14 +11,17 @@ const LOST =
   /^(ECONN(RESET|ABORTED)|EPIPE|ETIMEDOUT) |Query read timeout|Connection terminated|Client has encountered|Client was closed|^ (read|write) E/
 const UNREACHABLE = 'does not respond: check that PostgreSQL runs there, DATABASE_URL and the firewall'
 
-/** A mistake in SQL, or a unique key that is taken, unless it has a row below; and what the driver's adapter cannot read. */
+/**
+ * A mistake in SQL, or a unique key that is taken, unless it has a row below; and what the driver's adapter cannot
+ * read.
+ */
 const MISTAKE = /^(22|23|42)\w{3} |^ Unsupported/
 
 /**
- * What is known of the database's state, by the code of an error, a SQLSTATE or one of Node.js, and its message: of PostgreSQL,
- * the driver, poolers (pg 8.23, PgBouncer 1.18, RDS Proxy) and our conditions. Each says what an operator should do, after the
- * description of the database; `$` is the message, which PostgreSQL may translate. Without a failure, it stays until an operator
- * has fixed a password, a certificate, a right or a setting.
+ * What is known of the database's state, by the code of an error, a SQLSTATE or one of Node.js, and its message: of
+ * PostgreSQL, the driver, poolers (pg 8.23, PgBouncer 1.18, RDS Proxy) and our conditions. Each says what an operator
+ * should do, after the description of the database; `$` is the message, which PostgreSQL may translate. Without a
+ * failure, it stays until an operator has fixed a password, a certificate, a right or a setting.
  */
 const STATES: readonly (readonly [error: RegExp, sentence: string, failure?: Partial<StorageFailure>])[] = [
   [
@@ -124,7 +127,8 @@ export function describeError(error: unknown): string {
 const WRITES_NUMBER = /^[^)]*"seq"/
 
 /**
- * Translates an error of PostgreSQL, a pooler, the driver or the network. A mistake, in SQL or in the program, stays as it is.
+ * Translates an error of PostgreSQL, a pooler, the driver or the network. A mistake, in SQL or in the program, stays as
+ * it is.
  *
  * @param sql the statement that failed
  */

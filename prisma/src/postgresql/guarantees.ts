@@ -5,9 +5,9 @@ import { DURABLY, ON_PRIMARY, SCHEMA } from './statements.ts'
 const ORDER_LOCK = '482854661748'
 
 /**
- * Fails unless this transaction has the lock on the order of plants, and numbers are taken one by one: with a cache, each session
- * takes some in advance. PostgreSQL shows the two halves of the lock. Engines that only speak PostgreSQL's protocol may lack its
- * locks or triggers.
+ * Fails unless this transaction has the lock on the order of plants, and numbers are taken one by one: with a cache,
+ * each session takes some in advance. PostgreSQL shows the two halves of the lock. Engines that only speak PostgreSQL's
+ * protocol may lack its locks or triggers.
  */
 const IN_ORDER = `
   SELECT CASE WHEN NOT EXISTS (
@@ -18,9 +18,9 @@ const IN_ORDER = `
   ) THEN 'Numbers are taken in advance' ELSE 'true' END::boolean`
 
 /**
- * Reads the tables, writes a plant of a quarter of a page as requests do, and undoes it: that fails where a right, a table or
- * room is missing, where row level security hides rows, where commits are lost, and where another transaction has the lock. A
- * plant of an account that has no name.
+ * Reads the tables, writes a plant of a quarter of a page as requests do, and undoes it: that fails where a right, a
+ * table or room is missing, where row level security hides rows, where commits are lost, and where another transaction
+ * has the lock. A plant of an account that has no name.
  */
 const writeAndUndo = (writes: boolean) => `
   BEGIN ISOLATION LEVEL READ COMMITTED;
@@ -57,8 +57,8 @@ export async function checkSettings(connection: Connection, subject: string): Pr
 }
 
 /**
- * Checks that a database guarantees what the plant store promises: what is committed survives a power failure, texts are stored
- * as they are, plants become visible in the order of their numbers, and this user may do what requests need.
+ * Checks that a database guarantees what the plant store promises: what is committed survives a power failure, texts
+ * are stored as they are, plants become visible in the order of their numbers, and this user may do what requests need.
  *
  * @param subject names the database in messages
  * @param writes whether a plant is written and undone, which needs room; otherwise nothing is
@@ -109,8 +109,8 @@ async function selectGrants(connection: Connection, tables: readonly string[]): 
 }
 
 /**
- * Takes from other roles what they may do with these tables, such as what default privileges have granted, except from those of
- * rights.sql. A provider may let everybody with a public key be such a role.
+ * Takes from other roles what they may do with these tables, such as what default privileges have granted, except from
+ * those of rights.sql. A provider may let everybody with a public key be such a role.
  */
 export async function revokeRights(connection: Connection, tables: readonly string[]): Promise<void> {
   const grants = await selectGrants(connection, tables)
@@ -118,7 +118,10 @@ export async function revokeRights(connection: Connection, tables: readonly stri
   if (statements.length > 0) await connection.executeScript(statements.join('; '))
 }
 
-/** Returns a sentence about the roles that may change tokens or use secrets, if there are others than the owner and this user. */
+/**
+ * Returns a sentence about the roles that may change tokens or use secrets, if there are others than the owner and this
+ * user.
+ */
 export async function describeIntruders(connection: Connection, subject: string): Promise<string | undefined> {
   const grants = await selectGrants(connection, ['Token', 'Secret'])
   const isDangerous = ({ name, rights, isOwn }: Grant) => !isOwn && (name === '"Secret"' || rights !== 'SELECT')

@@ -11,15 +11,18 @@ import { DURABLY, IN_UTC, ON_PRIMARY } from './statements.ts'
 const CONNECT_TIMEOUT = 2_000
 /** How long an idle connection is kept, in milliseconds. */
 const IDLE_TIMEOUT = 60_000
-/** After this time the operating system asks whether the other end of an idle connection is still there, in milliseconds. */
+/**
+ * After this time the operating system asks whether the other end of an idle connection is still there, in
+ * milliseconds.
+ */
 const KEEP_ALIVE_DELAY = 10_000
 /** How long closing waits for statements in flight, in milliseconds. */
 const CLOSE_TIMEOUT = 500
 /**
- * What PostgreSQL keeps for each connection, times in milliseconds. A statement reads or writes a piece of a list or a batch,
- * which takes milliseconds. Without sorting, only the index on account and `seq` serves a list, also before there are
- * statistics; what no index can order is sorted all the same, at a cost for which PostgreSQL before 18 would compile the
- * statement. Without `row_security`, a statement from which row level security would hide rows fails.
+ * What PostgreSQL keeps for each connection, times in milliseconds. A statement reads or writes a piece of a list or a
+ * batch, which takes milliseconds. Without sorting, only the index on account and `seq` serves a list, also before
+ * there are statistics; what no index can order is sorted all the same, at a cost for which PostgreSQL before 18 would
+ * compile the statement. Without `row_security`, a statement from which row level security would hide rows fails.
  */
 const SESSION = { statement_timeout: 10_000, lock_timeout: 2_000, idle_in_transaction_session_timeout: 10_000 }
 const SESSION_OPTIONS =
@@ -44,8 +47,9 @@ export interface Pool {
 }
 
 /**
- * Opens the connections that requests share. Each statement is a transaction of its own on any of them, at the isolation
- * level READ COMMITTED: only that sees, after waiting for the lock on the order of plants, what was committed meanwhile.
+ * Opens the connections that requests share. Each statement is a transaction of its own on any of them, at the
+ * isolation level READ COMMITTED: only that sees, after waiting for the lock on the order of plants, what was committed
+ * meanwhile.
  *
  * @param timeout after how long a statement is given up, in milliseconds
  */
@@ -91,7 +95,8 @@ export async function openPool(address: Address, settings: pg.PoolConfig): Promi
     throw translate(error, subject, sql)
   }
   const naming = address.isPooled ? {} : { statementNameGenerator: createNames() as (query: SqlQuery) => string }
-  // The adapter listens to the errors of idle connections, which the pool has removed. Those of others fail a statement.
+  // The adapter listens to the errors of idle connections, which the pool has removed. Those of others fail a
+  // statement.
   const adapter: SqlDriverAdapter = await new PrismaPg(pool, naming).connect()
   const disconnect = () => {
     for (const socket of sockets) socket.destroy()

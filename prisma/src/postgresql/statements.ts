@@ -6,8 +6,9 @@ import type { Statements } from '../engine.ts'
  */
 export const ON_PRIMARY = `(SELECT CASE WHEN pg_is_in_recovery() THEN 'The server is a standby' ELSE 'true' END::boolean)`
 /**
- * A condition after which a transaction has what the driver's adapter presumes of its session: it writes times without an offset
- * and removes the one that it reads. A database or a role may bring other settings, and a pooler passes none on.
+ * A condition after which a transaction has what the driver's adapter presumes of its session: it writes times without
+ * an offset and removes the one that it reads. A database or a role may bring other settings, and a pooler passes none
+ * on.
  */
 export const IN_UTC = `
   (SELECT set_config('TimeZone', 'UTC', true) || set_config('DateStyle', 'ISO', true)
@@ -24,30 +25,35 @@ const DURABILITY = `
 /**
  * A condition of every write, whatever connection a pooler gives it: what commits survives a power failure.
  *
- * It fails where commits are lost: the name of a setting that is off is not a value of `synchronous_commit`, so the error has
- * it. Otherwise the value stays until the commit, before which PostgreSQL would apply another one. What a write finds stored
- * already survives too, whoever stored it: the commit of a message waits for all of the log before it.
+ * It fails where commits are lost: the name of a setting that is off is not a value of `synchronous_commit`, so the
+ * error has it. Otherwise the value stays until the commit, before which PostgreSQL would apply another one. What a
+ * write finds stored already survives too, whoever stored it: the commit of a message waits for all of the log before
+ * it.
  */
 export const DURABLY = `
   (SELECT set_config('synchronous_commit', ${DURABILITY}, true)) <> ''
   AND (SELECT pg_logical_emit_message(true, 'plant-store', '')) IS NOT NULL`
 
 /**
- * The schema of the tables. Another one may have come to precede it in the search path, such as one with the name of the user,
- * and only statements of SQL find them everywhere. Where there are none yet, a migration creates them in the first.
+ * The schema of the tables. Another one may have come to precede it in the search path, such as one with the name of
+ * the user, and only statements of SQL find them everywhere. Where there are none yet, a migration creates them in the
+ * first.
  */
 export const SCHEMA = `
   coalesce((SELECT relnamespace FROM pg_class WHERE oid = to_regclass('"ListVersion"')),
     to_regnamespace(quote_ident(current_schema())))`
 
-/** A time in milliseconds since 1970, as an integer: a session may print fewer digits of other numbers. 0: it is infinite. */
+/**
+ * A time in milliseconds since 1970, as an integer: a session may print fewer digits of other numbers. 0: it is
+ * infinite.
+ */
 const readTime = (column: string) =>
   `CASE isfinite(${column}) WHEN true THEN (extract(epoch FROM ${column}) * 1000)::bigint WHEN false THEN 0 END AS ${column}`
 
 /**
  * The plants of an account in a range, in order. It compares rows, and orders by the account too, since only the index
- * on both does that: with `"account" = ...`, PostgreSQL may take the primary key and read the plants of all others. With a
- * filter, the same holds for the hash of its text and the index that begins with it.
+ * on both does that: with `"account" = ...`, PostgreSQL may take the primary key and read the plants of all others.
+ * With a filter, the same holds for the hash of its text and the index that begins with it.
  */
 function plantsAfter(seq: string, filters: readonly string[]): string {
   const texts = filters.map((column, index) => [`"${column}"`, `$${6 + index}::text`] as const)
@@ -58,7 +64,9 @@ function plantsAfter(seq: string, filters: readonly string[]): string {
     ${texts.map(([column, text]) => `AND md5(${column}) = md5(${text}) AND ${column} = ${text}`).join(' ')} ORDER BY ${key}`
 }
 
-/** A plant as `JSON.stringify` writes it, byte for byte; NULL if its text is longer. `json_build_object` writes spaces. */
+/**
+ * A plant as `JSON.stringify` writes it, byte for byte; NULL if its text is longer. `json_build_object` writes spaces.
+ */
 const asJson = (maxBytes: string | number) => `
   CASE WHEN octet_length("name") + coalesce(octet_length("tag"), 0) <= ${maxBytes}
     THEN '{"name":' || to_json("name")::text || coalesce(',"tag":' || to_json("tag")::text, '') || '}' END`

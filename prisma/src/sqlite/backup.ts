@@ -29,8 +29,8 @@ export async function backup(file: string, copy: string, onProgress?: OnProgress
   const removeDraft = () => {
     for (const file of [draft, `${draft}-journal`]) rmSync(file, { force: true })
   }
-  // A signal may end the process while the thread writes. It may create the file again after the first one, and the process
-  // may be killed before the second one.
+  // A signal may end the process while the thread writes. It may create the file again after the first one, and the
+  // process may be killed before the second one.
   process.prependListener('exit', removeDraft).on('exit', removeDraft)
   try {
     await writeCopy(file, draft, copy, onProgress)
@@ -64,7 +64,9 @@ function createDraft(draft: string): string {
   }
 }
 
-/** Gives a copy its name, unless that is taken: a link fails then. Some disks have no links; renaming replaces a file. */
+/**
+ * Gives a copy its name, unless that is taken: a link fails then. Some disks have no links; renaming replaces a file.
+ */
 function name(draft: string, copy: string): void {
   try {
     linkSync(draft, copy)

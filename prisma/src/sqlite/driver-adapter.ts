@@ -28,10 +28,11 @@ const DECLARED_TYPES: Readonly<Record<string, ColumnType>> = {
 }
 
 /**
- * Connects to a SQLite file that exists, as Prisma's driver adapter: `@prisma/adapter-better-sqlite3` without what this database
- * does not have. That package asks for better-sqlite3 12, which has to be compiled where its binaries cannot be downloaded,
- * prepares each statement at every call, which takes 10 to 30 microseconds, and shares one connection between a transaction
- * and the statements of others (https://github.com/prisma/orm/issues/29933), so transactions are rejected.
+ * Connects to a SQLite file that exists, as Prisma's driver adapter: `@prisma/adapter-better-sqlite3` without what this
+ * database does not have. That package asks for better-sqlite3 12, which has to be compiled where its binaries cannot
+ * be downloaded, prepares each statement at every call, which takes 10 to 30 microseconds, and shares one connection
+ * between a transaction and the statements of others (https://github.com/prisma/orm/issues/29933), so transactions are
+ * rejected.
  *
  * @throws {StorageError} if it cannot be opened
  */

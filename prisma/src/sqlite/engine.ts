@@ -71,15 +71,17 @@ function existingFile(file: string): string {
 }
 
 /**
- * Opens a SQLite file. This thread reads the file on a connection that cannot write, not even when it is closed; a thread of its
- * own writes, so that the event loop waits for no disk (docs/decisions/021-writer-thread.md). That one opens the file first and
- * closes it last: the last connection of a file writes the log back into it.
+ * Opens a SQLite file. This thread reads the file on a connection that cannot write, not even when it is closed; a
+ * thread of its own writes, so that the event loop waits for no disk (docs/decisions/021-writer-thread.md). That one
+ * opens the file first and closes it last: the last connection of a file writes the log back into it.
  *
  * @param file its path, without symbolic links
  */
 async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions): Promise<OpenedDatabase> {
   let writer: Promise<OpenedThread> | undefined
-  /** Returns the thread that writes. Where it has ended, what it was doing fails, and another one opens the same files. */
+  /**
+   * Returns the thread that writes. Where it has ended, what it was doing fails, and another one opens the same files.
+   */
   function useWriter(known?: OpenedFiles): Promise<OpenedThread> {
     if (writer) return writer
     const forget = () => {
@@ -125,8 +127,9 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
       executeRaw: (query) => retry(() => write(({ executeRaw }) => executeRaw(query)), again),
     },
 
-    // A lock is probed with an empty transaction, which writes nothing. Where a write has failed, or the disk looks full or
-    // read-only, a page is written: only that shows when it is over, since clients stop writing to a server that is not ready.
+    // A lock is probed with an empty transaction, which writes nothing. Where a write has failed, or the disk looks
+    // full or read-only, a page is written: only that shows when it is over, since clients stop writing to a server
+    // that is not ready.
     async probe() {
       await read(toQuery('SELECT "seq" FROM "Plant" LIMIT 1'))
       const writesPage = gate.hasFailed() || (await looksUnwritable(file))
@@ -134,7 +137,8 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     },
 
     async close() {
-      // SQLite would write to files of others. Nothing does at the end of the process: threads end first, and the reader cannot.
+      // SQLite would write to files of others. Nothing does at the end of the process: threads end first, and the
+      // reader cannot.
       if (!guard.mayClose()) return
       await connection.dispose()
       const thread = await writer?.catch(() => undefined)
@@ -155,8 +159,8 @@ async function looksUnwritable(file: string): Promise<boolean> {
 }
 
 /**
- * Creates an empty file that only its owner may read, unless there is one. It stays where the migration fails: migrations are
- * one transaction, so the next attempt begins with an empty file too.
+ * Creates an empty file that only its owner may read, unless there is one. It stays where the migration fails:
+ * migrations are one transaction, so the next attempt begins with an empty file too.
  *
  * @throws {StorageError} if its folder does not exist, or it cannot be written
  */
@@ -181,8 +185,8 @@ async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
 }
 
 /**
- * Opens a connection that only reads. It needs a thread only where a process that was killed has left a log: SQLite may sync
- * what is in it when it opens or closes the file. Starting a thread takes a quarter of a startup.
+ * Opens a connection that only reads. It needs a thread only where a process that was killed has left a log: SQLite may
+ * sync what is in it when it opens or closes the file. Starting a thread takes a quarter of a startup.
  */
 async function beginReading(file: string): Promise<Session> {
   const sizeOf = (suffix: string) => statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0
@@ -196,8 +200,8 @@ async function beginReading(file: string): Promise<Session> {
 }
 
 /**
- * Opens a connection in a thread of its own, and runs its first statements. A migration takes long, and a disk may hang: the event
- * loop must not wait for either.
+ * Opens a connection in a thread of its own, and runs its first statements. A migration takes long, and a disk may
+ * hang: the event loop must not wait for either.
  */
 async function begin(file: string, script: string): Promise<Transaction> {
   const thread = await retry(() => openThread(file, { script }), OPENING)

@@ -6,7 +6,10 @@ export const MOVED = 'MOVED'
 export const WRITER_LATE = 'WRITER_LATE'
 export const WRITER_ENDED = 'WRITER_ENDED'
 
-/** The codes of SQLite, of the system and of this folder: what each means, and what an operator should do, after the name of the file. */
+/**
+ * The codes of SQLite, of the system and of this folder: what each means, and what an operator should do, after the
+ * name of the file.
+ */
 const STATES: readonly (readonly [code: RegExp, fault: StorageFault, sentence: string])[] = [
   [/^SQLITE_NOTADB/, 'damaged', 'is not a SQLite database: point DATABASE_URL at another file, or restore a backup'],
   [/^SQLITE_CORRUPT/, 'damaged', 'is damaged: stop the server and put a backup in its place'],
@@ -69,8 +72,8 @@ export function stateError(file: string, code: string, cause?: unknown): Storage
 }
 
 /**
- * Translates an error of SQLite or the system. A unique key that is taken, and a mistake in SQL, become what Prisma Client
- * understands; any other error stays as it is.
+ * Translates an error of SQLite or the system. A unique key that is taken, and a mistake in SQL, become what Prisma
+ * Client understands; any other error stays as it is.
  */
 export function translate(error: unknown, file: string): unknown {
   if (error instanceof StorageError) return error

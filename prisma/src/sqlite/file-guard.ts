@@ -23,8 +23,8 @@ export interface FileGuard {
   /** For opening, and before and after each write: throws where any file is not in its place. */
   requireAll(): void
   /**
-   * For each read: throws where another file has the name of one. Files that are only missing still have everything, but
-   * what other processes write to a file in their place does not reach this one.
+   * For each read: throws where another file has the name of one. Files that are only missing still have everything,
+   * but what other processes write to a file in their place does not reach this one.
    */
   requireOwn(): void
   /** For closing a connection: false where another file has the name of one, since SQLite would write to that. */
@@ -55,15 +55,15 @@ export function findFiles(file: string, inode = inodeOf(file)): OpenedFiles {
 /**
  * Creates the guard of a database file, its write-ahead log and the index of that.
  *
- * SQLite in WAL mode goes on writing to files that were deleted or moved, and what it commits is gone with the process. The
- * locks are in the index, `-shm`: a process that opens the database without it makes another one, does not see the locks of
- * those before, and writes the log back and starts it again under them.
+ * SQLite in WAL mode goes on writing to files that were deleted or moved, and what it commits is gone with the process.
+ * The locks are in the index, `-shm`: a process that opens the database without it makes another one, does not see the
+ * locks of those before, and writes the log back and starts it again under them.
  *
- * The files are only looked at by their paths: POSIX locks belong to the process, so opening and closing one of them with `fs`,
- * in a process that uses the database, would drop SQLite's locks.
+ * The files are only looked at by their paths: POSIX locks belong to the process, so opening and closing one of them
+ * with `fs`, in a process that uses the database, would drop SQLite's locks.
  *
- * The files are compared only after their folder has changed, which takes two microseconds to see. Reading the log's own
- * times makes Linux 6.13 and newer keep them more exactly, and a durable write a fifth slower (Linux 6.18, ext4).
+ * The files are compared only after their folder has changed, which takes two microseconds to see. Reading the log's
+ * own times makes Linux 6.13 and newer keep them more exactly, and a durable write a fifth slower (Linux 6.18, ext4).
  *
  * @param opened what {@link findFiles} has found
  */
@@ -135,7 +135,9 @@ export async function connectGuarded(
   }
 }
 
-/** Returns what tells a file from every other; undefined if it is missing, or its folder may not be searched any more. */
+/**
+ * Returns what tells a file from every other; undefined if it is missing, or its folder may not be searched any more.
+ */
 export function inodeOf(name: string): string | undefined {
   const stats = statOf(name)
   return stats && `${stats.dev} ${stats.ino}`

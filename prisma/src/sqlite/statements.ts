@@ -12,8 +12,9 @@ const readTime = (column: string) => `
     CAST(round(unixepoch(${column}, 'subsec') * 1000) AS INTEGER)), 0)) AS ${column}`
 
 /**
- * The plants of an account in a range. The `+` before a parameter keeps SQLite from preparing the statement again for each value,
- * which takes ten times as long as the rest of it. SQLite has no statistics that would lead it to the index of a filter.
+ * The plants of an account in a range. The `+` before a parameter keeps SQLite from preparing the statement again for
+ * each value, which takes ten times as long as the rest of it. SQLite has no statistics that would lead it to the index
+ * of a filter.
  */
 function plantsAfter(seq: string, filters: readonly string[]): string {
   const index = filters.length > 0 ? `INDEXED BY "Plant_account_${filters[0]}_seq_idx"` : ''
@@ -22,16 +23,17 @@ function plantsAfter(seq: string, filters: readonly string[]): string {
 }
 
 /**
- * A plant as JSON text, which SQLite writes in a third of the time that rows take through Prisma; NULL if its text is longer.
- * A longer text is not read, which would take 7 ms for 31 plants of 1 MB.
+ * A plant as JSON text, which SQLite writes in a third of the time that rows take through Prisma; NULL if its text is
+ * longer. A longer text is not read, which would take 7 ms for 31 plants of 1 MB.
  */
 const asJson = (maxBytes: string | number) => `
   iif(octet_length("name") + coalesce(octet_length("tag"), 0) <= ${maxBytes},
       '{"name":' || json_quote("name") || iif("tag" IS NULL, '', ',"tag":' || json_quote("tag")) || '}', NULL)`
 
 /**
- * The selected plants as JSON, in the order of the subquery, which SQLite keeps for a `group_concat` around it: an order of its own
- * would take as long as the rest. NULL if one of them is not JSON, or all of them take more than a number of bytes.
+ * The selected plants as JSON, in the order of the subquery, which SQLite keeps for a `group_concat` around it: an
+ * order of its own would take as long as the rest. NULL if one of them is not JSON, or all of them take more than a
+ * number of bytes.
  */
 const joinJson = (maxBytes: string | number) => `
   iif(count("json") = count(*) AND sum(octet_length("json")) <= ${maxBytes}, group_concat("json", ','), NULL)`
@@ -47,7 +49,8 @@ const hasText = (column: string, text: string) =>
 const versionOf = (account: string) => `(SELECT "version" FROM "ListVersion" WHERE "account" = ${account})`
 
 export const statements: Statements = {
-  // 500 rows as 2,000 parameters take five times as long. SQLite's JSON functions stop at U+0000, which no text contains.
+  // 500 rows as 2,000 parameters take five times as long. SQLite's JSON functions stop at U+0000, which no text
+  // contains.
   insertPlants: `
     INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, strftime('${TIME_FORMAT}', 'now') FROM json_each($1)

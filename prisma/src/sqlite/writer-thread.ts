@@ -15,9 +15,9 @@ const BUSY_TIMEOUT = 100
 const WRITE_FAILURE = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
 /**
  * FULL: what is committed survives a power failure. The driver's default is NORMAL, which does not promise that, and
- * the file does not store it. The write-ahead log goes back into the file at 4,000 pages, 16 MB: SQLite's default of 1,000
- * costs a third of the plants a second. It then starts again and is shrunk to 64 MB: by default it keeps the largest size that it
- * ever had.
+ * the file does not store it. The write-ahead log goes back into the file at 4,000 pages, 16 MB: SQLite's default of
+ * 1,000 costs a third of the plants a second. It then starts again and is shrunk to 64 MB: by default it keeps the
+ * largest size that it ever had.
  */
 const SETTINGS = `
   PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
@@ -137,8 +137,8 @@ async function checkSettings(connection: SqlDriverAdapter, file: string): Promis
 }
 
 /**
- * Runs a statement, and checks the files before it, to keep it out of a log next to another database, and after it, since
- * only then is it certain to be found again.
+ * Runs a statement, and checks the files before it, to keep it out of a log next to another database, and after it,
+ * since only then is it certain to be found again.
  */
 async function write<Result>(run: (connection: SqlDriverAdapter) => Promise<Result>): Promise<Result> {
   const { connection, guard, saveLog } = opened as NonNullable<typeof opened>

@@ -26,7 +26,9 @@ interface Pending {
 
 // This file is TypeScript in development and in tests, JavaScript once it is built.
 const program = new URL(`./writer-thread${path.extname(import.meta.filename)}`, import.meta.url)
-/** How long the end of the process waits for operations, in milliseconds: nothing ends a statement, and one took 9 s. */
+/**
+ * How long the end of the process waits for operations, in milliseconds: nothing ends a statement, and one took 9 s.
+ */
 const EXIT_PATIENCE = 1_000
 /** How many operations have not ended yet: the threads count them down. */
 const running = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
@@ -40,7 +42,10 @@ process.on('exit', () => {
   if (isThreadLeft) endNow()
 })
 
-/** Ends the process without joining its threads. Linux ignores the signal where the first process of a container sends it. */
+/**
+ * Ends the process without joining its threads. Linux ignores the signal where the first process of a container sends
+ * it.
+ */
 function endNow(): never {
   process.kill(process.pid, 'SIGKILL')
   process.abort()
@@ -107,8 +112,8 @@ export function startThread(file: string): Thread {
 
 function startWorker(file: string): Worker {
   try {
-    // No module that was preloaded for the server, such as one that measures its requests; nor does it report what it imports to
-    // `node --watch`, by messages among its own.
+    // No module that was preloaded for the server, such as one that measures its requests; nor does it report what it
+    // imports to `node --watch`, by messages among its own.
     return new Worker(program, { execArgv: [], env: {}, workerData: running })
   } catch (error) {
     throw stateError(file, WRITER_ENDED, error)

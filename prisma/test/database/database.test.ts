@@ -126,7 +126,10 @@ test('a plant is compared with the stored one of its account and id', async () =
   ])
 })
 
-/** What a program may do to the plants of an account: every kind of change that a trigger sees, and those that it may not see. */
+/**
+ * What a program may do to the plants of an account: every kind of change that a trigger sees, and those that it may
+ * not see.
+ */
 const PLANT = `"account" = 'ACCOUNT' AND "id" = '0'`
 const changes: [name: string, statement: string][] = [
   ['an insert', `INSERT INTO "Plant" ("account", "id", "name") VALUES ('ACCOUNT', 'new', 'x')`],

@@ -95,8 +95,8 @@ export async function shadowDatabases(): Promise<unknown[]> {
 }
 
 /**
- * Creates a user with a password of special characters, and attributes such as SUPERUSER. Returns the password, and what returns
- * the URL of a database with this user.
+ * Creates a user with a password of special characters, and attributes such as SUPERUSER. Returns the password, and
+ * what returns the URL of a database with this user.
  */
 export async function newRole(name: string, attributes = '') {
   const { url } = await testServer()

@@ -42,8 +42,8 @@ const migrateTwice = (...parameters: string[]) => Promise.all([1, 2].map(() => m
 const INSERT = `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Monstera')`
 
 /**
- * The migrations that databases have, with the beginnings of their checksums: they are never edited or renamed. A change is a
- * new one, on both engines, which a release adds here.
+ * The migrations that databases have, with the beginnings of their checksums: they are never edited or renamed. A
+ * change is a new one, on both engines, which a release adds here.
  */
 const LANDED = [
   { name: '20261121230000_initial', sqlite: '2525d797e9ebbe12', postgresql: '87e7e79d8a80782a' },

@@ -45,7 +45,10 @@ await until(() => createToken().then(Boolean, () => false))
 const start = (address: string) =>
   outcomeOf(migrateDatabase(address).then(async () => (await openDatabase(address)).close()))
 
-/** What breaks a running server or takes its database away, the reason that says what to do, and the fix where it does not follow. */
+/**
+ * What breaks a running server or takes its database away, the reason that says what to do, and the fix where it does
+ * not follow.
+ */
 const CASES: [sql: string, reason: RegExp, fix?: string][] = [
   // Requests succeed, and what they store may be out of order.
   ['ALTER TABLE "Plant" DISABLE TRIGGER "Plant_order"', OUT_OF_ORDER],

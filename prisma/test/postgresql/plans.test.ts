@@ -1,4 +1,7 @@
-/** How PostgreSQL runs our statements: it reads only the plants of the account, and compiles none, which takes 20 to 200 ms. */
+/**
+ * How PostgreSQL runs our statements: it reads only the plants of the account, and compiles none, which takes 20 to 200
+ * ms.
+ */
 import { type Database, openDatabase } from '@plant-store/prisma'
 import { expect, test } from 'vitest'
 import { query, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
@@ -17,7 +20,9 @@ const COMPILER = {
   jit_above_cost: '50000',
 }
 const SELECT_COMPILED = 'SELECT query FROM pg_stat_statements WHERE jit_functions > 0'
-/** One account has the first plants, another one nearly all: the case in which reading in the order of `seq` is worst. */
+/**
+ * One account has the first plants, another one nearly all: the case in which reading in the order of `seq` is worst.
+ */
 const insertUnevenly = (count: number, account = `'large'`) => `
   ALTER TABLE "Plant" SET (autovacuum_enabled = off);
   INSERT INTO "Plant" ("account", "id", "name")
@@ -62,7 +67,8 @@ test.each(['ANALYZE "Plant"', 'SELECT 1'])('after %s, only the plants of the acc
     }
   }
   await database.close()
-  // An insert looks for its id, and once for numbers above the next one, as does the one with which a startup proves promises.
+  // An insert looks for its id, and once for numbers above the next one, as does the one with which a startup proves
+  // promises.
   const scansOf = (name: string) => (before[name] ?? 0) + inserts + 1
   const [Plant_account_id_key, Plant_pkey] = [scansOf('Plant_account_id_key'), scansOf('Plant_pkey')]
   // A session writes its counts when it ends, which is after its connection.

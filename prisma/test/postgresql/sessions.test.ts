@@ -1,4 +1,7 @@
-/** Settings of sessions that a database or a role brings: what the driver and our statements presume of them is not presumed. */
+/**
+ * Settings of sessions that a database or a role brings: what the driver and our statements presume of them is not
+ * presumed.
+ */
 import { expect, test } from 'vitest'
 import { query, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { CONFIGURATION, hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
