@@ -65,7 +65,7 @@ test('npm run dev serves, and again after a change of a source', async () => {
   await using dev = await startProgram(['npm', 'run', 'dev'], /"msg":"ready"/, { cwd: root, env })
   const urls = () => [...dev.output().matchAll(/"url":"([^"]+)".*"msg":"ready"/g)].map(([, url]) => url)
   // No other process than the one that writes imports it. Its time is all that changes.
-  utimesSync(`${root}prisma/src/sqlite/writer-thread.ts`, new Date(), new Date())
+  utimesSync(`${root}prisma/src/sqlite/thread-main.ts`, new Date(), new Date())
   await until(() => urls().length > 1)
   const [, token] = /^ {2}(pst_\S+)$/m.exec(dev.output()) ?? []
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }

@@ -42,7 +42,7 @@ const BATCH = 100
 interface SourceState {
   /** Another number after every commit of another connection; some checkpoints of others change it too. */
   readonly changes: number
-  /** How many there are, of all accounts. */
+  /** How many plants there are, of all accounts. */
   readonly plants: number
   /** The largest `seq` that a plant has or had. */
   readonly last: number
@@ -54,8 +54,8 @@ const SELECT_STATE = `
 /** Inserts rows with their `seq`. */
 const insertInto = (table: string) => `
   INSERT INTO "${table}" OVERRIDING SYSTEM VALUE SELECT * FROM json_populate_recordset(NULL::"${table}", $1::json)`
-/** Lets the next plant get a larger `seq`, on PostgreSQL. */
 const SEQUENCE = `pg_get_serial_sequence('"Plant"', 'seq')::regclass`
+/** Lets the next plant get a larger `seq`, on PostgreSQL. */
 const CONTINUE_AFTER = `SELECT setval(${SEQUENCE}, greatest($1::bigint, pg_sequence_last_value(${SEQUENCE})))`
 
 /**
@@ -71,23 +71,23 @@ export async function copyDatabase(from: CopyAddress, to: CopyAddress, onProgres
   if (source.name !== 'sqlite' || target.name !== 'postgresql') {
     throw new StorageError(`${from.setting} must name a SQLite database, and ${to.setting} a PostgreSQL one`)
   }
-  await using reading = await naming(from.setting, async () => {
+  await using reading = await withSettingName(from.setting, async () => {
     await checkMigrated(from.url)
     return source.beginReading()
   })
-  await using writing = await naming(to.setting, async () => {
+  await using writing = await withSettingName(to.setting, async () => {
     await migrateDatabase(to.url)
     // A server would reject a database that does not keep what is promised: better before the copy than after it.
     await (await openDatabase(to.url)).close()
     return target.beginWriting()
   })
   const counts = await copyAll({ ...source, ...reading }, { ...target, ...writing }, onProgress)
-  await naming(to.setting, writing.commit)
+  await withSettingName(to.setting, writing.commit)
   return { source: source.subject, target: target.subject, plants: counts.Plant, tokens: counts.Token }
 }
 
 /** Names in a failure where the URL of the database was set. */
-async function naming<Result>(setting: string, run: () => Promise<Result>): Promise<Result> {
+async function withSettingName<Result>(setting: string, run: () => Promise<Result>): Promise<Result> {
   try {
     return await run()
   } catch (error) {
@@ -102,7 +102,7 @@ async function naming<Result>(setting: string, run: () => Promise<Result>): Prom
 /** Copies all rows, and returns how many each table has. */
 async function copyAll(source: Side, target: Side, onProgress?: OnProgress): Promise<Counts> {
   const counts: Counts = { Secret: 0, Token: 0, Plant: 0 }
-  await rejectData(target)
+  await prepareTarget(target)
   const readState = async () => (await select<SourceState>(source.connection, SELECT_STATE))[0] as SourceState
   const before = await readState()
   for (const { table, key, start } of TABLES) {
@@ -128,11 +128,8 @@ async function copyAll(source: Side, target: Side, onProgress?: OnProgress): Pro
   return counts
 }
 
-/**
- * Rejects a target that has been used. The secret that a server creates when it starts is replaced: nothing relies on
- * it yet.
- */
-async function rejectData({ subject, connection }: Side): Promise<void> {
+/** Requires a target without data, and removes the secret that a server creates when it starts. */
+async function prepareTarget({ subject, connection }: Side): Promise<void> {
   await connection.executeRaw(toQuery('DELETE FROM "Secret"'))
   for (const { table } of TABLES) {
     const rows = await select(connection, `SELECT 1 FROM "${table}" LIMIT 1`)

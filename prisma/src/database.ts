@@ -105,6 +105,11 @@ export async function loadEngine(url: string): Promise<Engine> {
   return (await import('./sqlite/engine.ts')).createEngine(file, file === databaseFile(DEFAULT_DATABASE_URL))
 }
 
+/** Returns the names of migrations in the order in which they are applied: each begins with its time. */
+export async function listMigrations(folder: string): Promise<string[]> {
+  return (await readdir(folder)).filter((name) => /^\d/.test(name)).sort()
+}
+
 /**
  * Opens a database that `migrateDatabase` has created.
  *
@@ -119,7 +124,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
     const prisma = createPrisma(await engine.loadClient(), adapter)
     const plants = createPlants(prisma, adapter, statements)
     const tokens = createTokens(prisma, adapter, statements)
-    const migrations = (await readdir(engine.migrationsFolder)).filter((name) => /^\d/.test(name)).sort()
+    const migrations = await listMigrations(engine.migrationsFolder)
 
     /** Fails if requests would fail now, which read the same as this does, or if the server should not run any more. */
     async function prove(): Promise<void> {
@@ -137,7 +142,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
       tokens,
       secret: (secret) => readSecret(prisma, secret),
 
-      whyUnavailable: createReadiness(prove, engine.subject),
+      whyUnavailable: createWhyUnavailable(prove, engine.subject),
       logBytes: engine.logBytes ?? (async () => 0),
       close,
     }
@@ -155,26 +160,26 @@ const SELECT_NEWEST = `SELECT max("migration_name") AS "name" FROM "_prisma_migr
  * and on disk before it gets its name, and only its owner may read it. The event loop stays free.
  *
  * @param url a DATABASE_URL, see `databaseUrl`
- * @param copy the path of the new file
+ * @param target the path of the new file
  * @param onProgress is called with the bytes of the copy, and those of the database, which it has at most
- * @throws {StorageError} if `copy` exists, its folder does not, or the database needs that file, one of the two files
+ * @throws {StorageError} if `target` exists, its folder does not, or the database needs that file, one of the two files
  *   cannot be used, or the engine is another
  */
-export async function backupDatabase(url: string, copy: string, onProgress?: OnProgress): Promise<void> {
+export async function backupDatabase(url: string, target: string, onProgress?: OnProgress): Promise<void> {
   const { subject, backup } = await loadEngine(url)
-  if (backup) return backup(copy, onProgress)
+  if (backup) return backup(target, onProgress)
   const guide = 'docs/production/several-machines/README.md'
   throw new StorageError(`${subject} is backed up by PostgreSQL's own tools: see ${guide}`)
 }
 
 /** Creates what explains why requests would fail now. After a failure it only has to notice that it is over. */
-function createReadiness(probe: () => Promise<void>, subject: string): Database['whyUnavailable'] {
+function createWhyUnavailable(prove: () => Promise<void>, subject: string): Database['whyUnavailable'] {
   let wasAvailable = true
   return async () => {
     const patience = wasAvailable ? REQUEST_PATIENCE : 0
-    const probing = retry(probe, { patience, maxPause: PROBE_PAUSE })
+    const proving = retry(prove, { patience, maxPause: PROBE_PAUSE })
     try {
-      await limitTime(probing, PROBE_TIMEOUT, () => new StorageError(`${subject} does not respond`))
+      await limitTime(proving, PROBE_TIMEOUT, () => new StorageError(`${subject} does not respond`))
       wasAvailable = true
       return undefined
     } catch (error) {

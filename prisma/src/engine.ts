@@ -26,11 +26,11 @@ export interface Engine {
   open(options: OpenOptions): Promise<OpenedDatabase>
   /** Creates the database if it does not exist; absent where the engine cannot. */
   create?: () => Promise<void>
-  /** Copies the database to a new file; absent where the engine's own tools do that. */
-  backup?: (copy: string, onProgress?: OnProgress) => Promise<void>
+  /** Copies the database to a new file, `target`; absent where the engine's own tools do that. */
+  backup?: (target: string, onProgress?: OnProgress) => Promise<void>
   /** Returns the size of SQLite's log, in bytes; absent where the engine's own tools show it. */
   logBytes?: () => Promise<number>
-  /** Opens a connection of its own to read, which sees what was acknowledged. */
+  /** Opens a connection of its own to read, which sees what was confirmed. */
   beginReading(): Promise<Session>
   /** Opens a connection of its own, with a transaction that keeps other migrations out. */
   beginWriting(): Promise<Transaction>
@@ -42,11 +42,11 @@ export interface Engine {
 export interface OpenedDatabase {
   /**
    * What Prisma Client, and the statements past it, run on. The one place where the engine's promises are kept: a
-   * statement sees what was acknowledged, is stored durably or fails, waits no longer than the patience, and is
-   * repeated only where it cannot have happened or inserts what is not there yet.
+   * statement sees what was confirmed, is stored durably or fails, waits no longer than the patience, and is retried
+   * only where it cannot have happened or inserts what is not there yet.
    */
   readonly adapter: Adapter
-  /** Fails if requests would fail now. It waits for no lock: it is repeated while that may help. */
+  /** Fails if requests would fail now. It waits for no lock: it is retried while that may help. */
   probe(): Promise<void>
   /** Closes it. Call it once, after the last query. */
   close(): Promise<void>
@@ -91,10 +91,10 @@ export interface Statements {
    */
   readonly comparePlants: string
   /**
-   * Selects a piece of a list, the first plants of a range: account, the `seq` before it, its last one, how many
-   * plants, the maximum of bytes of each, as text and on average as JSON, and the text of each filter. One row: "json",
-   * the plants as JSON objects separated by commas, NULL if one is too long; "last", the `seq` of the last, 0 if there
-   * is none; "more", whether more follow in the range; and the "version" of the list.
+   * Selects a piece of a list, the first plants of a range: `$1` account, `$2` the `seq` before the range, `$3` its
+   * last `seq`, `$4` how many plants, `$5` the most bytes of a plant's texts and, on average, of its JSON; `$6`… a text
+   * for each filter. One row: "json", the plants as JSON objects separated by commas, NULL if one is too long; "last",
+   * the `seq` of the last, 0 if there is none; "more", whether more follow in the range; and the "version" of the list.
    */
   selectPiece(filters: readonly string[]): string
   /** Selects for each account of a JSON array, in order, the version of its list and the `seq` of its last plant. */
@@ -111,8 +111,8 @@ export interface Statements {
 }
 
 /**
- * Prisma Client of either engine; only `seq` is a bigint on PostgreSQL. What it runs keeps the promises of {@link
- * OpenedDatabase}.
+ * Prisma Client of either engine; only `seq` is a bigint on PostgreSQL. What it runs keeps the promises of
+ * {@link OpenedDatabase}.
  */
 export type Prisma = Pick<PrismaClient, '$queryRawUnsafe' | '$executeRawUnsafe'> & {
   readonly [Model in 'plant' | 'token' | 'secret']: Omit<PrismaClient[Model], 'findUnique' | 'findUniqueOrThrow'>
@@ -180,8 +180,8 @@ export const storageFaults = ['locked', 'disk-full', 'read-only', 'io-error', 'd
 /** Why storage fails. */
 export type StorageFault = (typeof storageFaults)[number]
 
-/** What is known of a failure of storage besides its message. */
-export type StorageFailure = Pick<StorageError, 'fault' | 'retryAfter' | 'isTemporary'>
+/** What is known of a {@link StorageError} besides its message. */
+export type StorageErrorFields = Pick<StorageError, 'fault' | 'retryAfter' | 'isTemporary'>
 
 /**
  * The database cannot be used as it is now. The message is one sentence for the operator: which database, and what to
@@ -196,11 +196,11 @@ export class StorageError extends Error {
   /** Whether it may go away within a moment, so that the same statement may succeed. */
   readonly isTemporary: boolean
 
-  /** @param failure default: unavailable until an operator has fixed it */
-  constructor(message: string, failure: Partial<StorageFailure> & { cause?: unknown } = {}) {
-    super(message, { cause: failure.cause })
-    this.fault = failure.fault ?? 'unavailable'
-    this.retryAfter = failure.retryAfter ?? 5
-    this.isTemporary = failure.isTemporary ?? false
+  /** @param fields default: unavailable until an operator has fixed it */
+  constructor(message: string, fields: Partial<StorageErrorFields> & { cause?: unknown } = {}) {
+    super(message, { cause: fields.cause })
+    this.fault = fields.fault ?? 'unavailable'
+    this.retryAfter = fields.retryAfter ?? 5
+    this.isTemporary = fields.isTemporary ?? false
   }
 }

@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { isDriverAdapterError } from '@prisma/driver-adapter-utils'
-import { loadEngine } from './database.ts'
+import { listMigrations, loadEngine } from './database.ts'
 import { type Connection, type Engine, type OnProgress, StorageError, select, toQuery, writeTime } from './engine.ts'
 import { retry, STARTUP_PAUSE } from './patience.ts'
 
@@ -12,9 +12,9 @@ interface Migration {
   readonly script: string
 }
 
-/** Reads the migrations in the order in which they are applied: by name, which begins with the time. */
+/** Reads the migrations in the order in which they are applied. */
 export async function readMigrations(folder: string): Promise<Migration[]> {
-  const names = (await readdir(folder)).filter((name) => /^\d/.test(name)).sort()
+  const names = await listMigrations(folder)
   const read = (name: string) => readFile(path.join(folder, name, 'migration.sql'), 'utf8')
   return Promise.all(names.map(async (name) => ({ name, script: await read(name) })))
 }

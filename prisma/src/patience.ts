@@ -17,26 +17,26 @@ export interface RetryOptions {
   patience: number
   /** The longest pause between two attempts, in milliseconds. Default: 50. */
   maxPause?: number
-  /** Whether what failed may run again, which its error alone does not tell. Default: it may. */
-  mayRepeat?: (error: unknown) => boolean
+  /** Whether what failed may be retried, which its error alone does not tell. Default: it may. */
+  mayRetry?: (error: unknown) => boolean
 }
 
 /**
- * Runs an operation, again while its error says that it may succeed within a moment. The pauses leave the event loop
- * free.
+ * Runs an operation, and retries it while its error says that it may succeed within a moment. The pauses leave the
+ * event loop free.
  *
- * @throws the operation's last error
+ * @throws {unknown} the operation's last error
  */
 export async function retry<Result>(
   run: () => Promise<Result>,
-  { patience, maxPause = 50, mayRepeat = () => true }: RetryOptions,
+  { patience, maxPause = 50, mayRetry = () => true }: RetryOptions,
 ): Promise<Result> {
   const end = performance.now() + patience
   for (let pause = 1; ; pause = Math.min(pause * 2, maxPause)) {
     try {
       return await run()
     } catch (error) {
-      const isTemporary = error instanceof StorageError && error.isTemporary && mayRepeat(error)
+      const isTemporary = error instanceof StorageError && error.isTemporary && mayRetry(error)
       if (!isTemporary || performance.now() >= end) throw error
       await sleep(pause * (0.5 + Math.random()))
     }

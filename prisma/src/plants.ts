@@ -48,7 +48,7 @@ export interface ListRange extends ListFilter {
 
 /**
  * The columns that filter a list, such as 'tag': a plant has to have the same text. Each needs an index in both engines
- * (CONTRIBUTING.md).
+ * (CONTRIBUTING.md). None yet: the code for filters waits for the first.
  */
 export const listFilters = [] as const satisfies readonly (keyof PlantRow)[]
 

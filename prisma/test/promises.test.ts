@@ -152,14 +152,14 @@ describe('on PostgreSQL', () => {
   })
 
   test('a ROLLBACK that fails breaks no other connection', async () => {
-    const { begin, close } = await openPool(readAddress(network.url('plants')), { max: 2 })
-    const [broken, other] = [await begin(), await begin()]
+    const { beginTransaction, close } = await openPool(readAddress(network.url('plants')), { max: 2 })
+    const [broken, other] = [await beginTransaction(), await beginTransaction()]
     const cut = network.cutOnce('before', 'ROLLBACK')
     await broken[Symbol.asyncDispose]()
     await cut
     expect((await other.connection.queryRaw(toQuery('SELECT 1'))).rows).toEqual([[1]])
     await other[Symbol.asyncDispose]()
-    await (await begin())[Symbol.asyncDispose]()
+    await (await beginTransaction())[Symbol.asyncDispose]()
     await close()
   })
 })

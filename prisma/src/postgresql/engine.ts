@@ -5,7 +5,7 @@ import { isRead, StorageError, select, toQuery } from '../engine.ts'
 import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { lateError, mayHaveHappened } from './errors.ts'
-import { checkSettings, describeIntruders, proveGuarantees, revokeRights } from './guarantees.ts'
+import { checkServer, describeIntruders, proveGuarantees, revokeRights } from './guarantees.ts'
 import { openPool, openSharedPool, type Pool } from './pool.ts'
 import { DURABLY, IN_UTC, ON_PRIMARY, SCHEMA, statements } from './statements.ts'
 
@@ -52,7 +52,7 @@ async function open(
   const timeout = Math.max(patience, REQUEST_PATIENCE) + GRACE
   const pool = await openSharedPool(address, timeout + SILENCE)
   const prove = (writes: boolean) => proveGuarantees(pool.connection, subject, writes)
-  const schemaName = await begin(pool, subject, async ({ connection }) => {
+  const schemaName = await usePool(pool, subject, async ({ connection }) => {
     // Another transaction may have the lock on the order of plants: the database is busy.
     const acceptLock = (error: unknown) => {
       if (!(error instanceof StorageError && error.fault === 'locked')) throw error
@@ -65,7 +65,7 @@ async function open(
   })
   const giveUp = () => lateError(subject)
   const gate = createWriteGate(timeout, giveUp)
-  const read = (query: SqlQuery) => retry(() => pool.connection.queryRaw(withCondition(query)), { patience })
+  const read = (query: SqlQuery) => retry(() => pool.connection.queryRaw(onPrimary(query)), { patience })
   const write = <Result>(query: SqlQuery, run: (connection: Connection) => Promise<Result>) =>
     gate.run(() => writeDurably(pool, run, { ...query, patience }))
   return {
@@ -81,10 +81,10 @@ async function open(
   }
 }
 
-/** Opens a connection that only reads, on a server that has all that was acknowledged. */
+/** Opens a connection that only reads, on a server that has all that was confirmed. */
 async function beginReading(address: Address): Promise<Session> {
   const pool = await openPool(address, { max: 1, query_timeout: QUERY_TIMEOUT })
-  return begin(pool, describeDatabase(address), async ({ connection, close }) => {
+  return usePool(pool, describeDatabase(address), async ({ connection, close }) => {
     await connection.queryRaw(toQuery(`SELECT 1 WHERE ${ON_PRIMARY}`))
     return { connection, [Symbol.asyncDispose]: close }
   })
@@ -94,10 +94,10 @@ async function beginReading(address: Address): Promise<Session> {
 async function beginWriting(address: Address): Promise<Transaction> {
   const subject = describeDatabase(address)
   const pool = await openPool(address, { max: 1 })
-  return begin(pool, subject, async ({ connection, close }) => {
+  return usePool(pool, subject, async ({ connection, close }) => {
     // A server would not start on what is created otherwise.
-    await checkSettings(connection, subject)
-    const transaction = await pool.begin(`${MIGRATION_LOCK}; ${USE_SCHEMA}`)
+    await checkServer(connection, subject)
+    const transaction = await pool.beginTransaction(`${MIGRATION_LOCK}; ${USE_SCHEMA}`)
     const end = async () => {
       await transaction[Symbol.asyncDispose]()
       await close()
@@ -106,8 +106,8 @@ async function beginWriting(address: Address): Promise<Transaction> {
   })
 }
 
-/** Begins to use a pool, and closes it where that fails. */
-async function begin<Result>(pool: Pool, subject: string, run: (pool: Pool) => Promise<Result>): Promise<Result> {
+/** Uses a pool, and closes it where that fails. */
+async function usePool<Result>(pool: Pool, subject: string, run: (pool: Pool) => Promise<Result>): Promise<Result> {
   try {
     return await run(pool)
   } catch (error) {
@@ -132,7 +132,7 @@ const INSERTS_MISSING = /\bON CONFLICT\b.*\bDO NOTHING\s*$/s
 
 /**
  * Runs a statement that writes: as it is if it has its condition, any other in a transaction, whose commit fails where
- * it would not be durable. It runs again unless it may have happened, and happened twice then, or unless its commit was
+ * it would not be durable. It is retried unless it may have happened, and happened twice then, or unless its commit was
  * sent.
  */
 async function writeDurably<Result>(
@@ -141,18 +141,18 @@ async function writeDurably<Result>(
   { sql, patience }: { sql: string; patience: number },
 ): Promise<Result> {
   if (sql.includes(DURABLY)) {
-    const mayRepeat = (error: unknown) => INSERTS_MISSING.test(sql) || !mayHaveHappened(error)
-    return retry(() => run(pool.connection), { patience, mayRepeat })
+    const mayRetry = (error: unknown) => INSERTS_MISSING.test(sql) || !mayHaveHappened(error)
+    return retry(() => run(pool.connection), { patience, mayRetry })
   }
   let isCommitting = false
   const inTransaction = async () => {
-    await using transaction = await pool.begin()
+    await using transaction = await pool.beginTransaction()
     const result = await run(transaction.connection)
     isCommitting = true
     await transaction.commit()
     return result
   }
-  return retry(inTransaction, { patience, mayRepeat: () => !isCommitting })
+  return retry(inTransaction, { patience, mayRetry: () => !isCommitting })
 }
 
 /**
@@ -160,7 +160,7 @@ async function writeDurably<Result>(
  * statement in parentheses, so that its order is the one of the result; that of a subquery would not have to be. It is
  * computed once, before the first row.
  */
-function withCondition(query: SqlQuery): SqlQuery {
+function onPrimary(query: SqlQuery): SqlQuery {
   const { sql, args, argTypes } = query
   if (sql.includes(ON_PRIMARY)) return query
   const [, offset = '0'] = OFFSET.exec(sql) ?? []

@@ -1,10 +1,10 @@
 import { isDriverAdapterError } from '@prisma/driver-adapter-utils'
-import { StorageError, type StorageFailure, type StorageFault } from '../engine.ts'
+import { StorageError, type StorageErrorFields, type StorageFault } from '../engine.ts'
 
 /** Conflicts, locks, time limits, too many connections: it goes away by itself within a moment. */
-const soon = (fault: StorageFault = 'unavailable'): StorageFailure => ({ fault, retryAfter: 1, isTemporary: true })
+const soon = (fault: StorageFault = 'unavailable'): StorageErrorFields => ({ fault, retryAfter: 1, isTemporary: true })
 /** A server that stops, starts, or was demoted, and a connection that it has ended. */
-const later = (fault: StorageFault = 'unavailable'): StorageFailure => ({ fault, retryAfter: 5, isTemporary: true })
+const later = (fault: StorageFault = 'unavailable'): StorageErrorFields => ({ fault, retryAfter: 5, isTemporary: true })
 
 /** Nothing is known of what was sent: it may have happened. */
 const LOST =
@@ -20,10 +20,10 @@ const MISTAKE = /^(22|23|42)\w{3} |^ Unsupported/
 /**
  * What is known of the database's state, by the code of an error, a SQLSTATE or one of Node.js, and its message: of
  * PostgreSQL, the driver, poolers (pg 8.23, PgBouncer 1.18, RDS Proxy) and our conditions. Each says what an operator
- * should do, after the description of the database; `$` is the message, which PostgreSQL may translate. Without a
- * failure, it stays until an operator has fixed a password, a certificate, a right or a setting.
+ * should do, after the description of the database; `$` is the message, which PostgreSQL may translate. Without fields,
+ * it stays until an operator has fixed a password, a certificate, a right or a setting.
  */
-const STATES: readonly (readonly [error: RegExp, sentence: string, failure?: Partial<StorageFailure>])[] = [
+const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: Partial<StorageErrorFields>])[] = [
   [
     /\b(fsync|full_page_writes|synchronous_commit) = off\b/,
     'has $, so that a power failure loses plants that were acknowledged: set it to on',
@@ -138,11 +138,11 @@ export function translate(error: unknown, subject: string, sql = ''): unknown {
   const known = isChosen ? undefined : STATES.find(([pattern]) => pattern.test(text))
   const isMistake = !known && (MISTAKE.test(text) || error instanceof TypeError)
   if (isMistake || error instanceof StorageError) return error
-  const [, sentence, failure] = known ?? [MISTAKE, 'fails: $']
+  const [, sentence, fields] = known ?? [MISTAKE, 'fails: $']
   const reason = /\w+ = off/.exec(text)?.[0] ?? text.slice(text.indexOf(' ') + 1)
   // The adapter's message is often no more than a name: the log needs the server's own words.
   if (isDriverAdapterError(error)) error.message = text
-  return new StorageError(`${subject} ${sentence.replace('$', () => reason)}`, { ...failure, cause: error })
+  return new StorageError(`${subject} ${sentence.replace('$', () => reason)}`, { ...fields, cause: error })
 }
 
 /** Creates the error of what this process gives up. */

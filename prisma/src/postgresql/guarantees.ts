@@ -18,11 +18,11 @@ const IN_ORDER = `
   ) THEN 'Numbers are taken in advance' ELSE 'true' END::boolean`
 
 /**
- * Reads the tables, writes a plant of a quarter of a page as requests do, and undoes it: that fails where a right, a
- * table or room is missing, where row level security hides rows, where commits are lost, and where another transaction
- * has the lock. A plant of an account that has no name.
+ * Reads the tables; if it `writes`, inserts a plant of a quarter of a page as requests do, and undoes that. It fails
+ * where a right, a table or room is missing, where row level security hides rows, where commits are lost, and where
+ * another transaction has the lock. The plant is one of an account that has no name.
  */
-const writeAndUndo = (writes: boolean) => `
+const proof = (writes: boolean) => `
   BEGIN ISOLATION LEVEL READ COMMITTED;
   SET LOCAL lock_timeout = '2s';
   SELECT WHERE ${ON_PRIMARY} AND ${DURABLY};
@@ -38,17 +38,17 @@ const SELECT_SETTINGS = `
     current_setting('transaction_isolation') AS isolation`
 
 /**
- * Checks settings that cannot be a condition of each statement. They may change at any time.
+ * Checks the server's version, and settings that cannot be a condition of each statement: they may change at any time.
  *
  * @param subject names the database in messages
- * @throws {StorageError} if one breaks a promise
+ * @throws {StorageError} if one of them breaks a promise
  */
-export async function checkSettings(connection: Connection, subject: string): Promise<void> {
+export async function checkServer(connection: Connection, subject: string): Promise<void> {
   const [{ version, encoding, isolation } = {}] = await select(connection, SELECT_SETTINGS)
   const reject = (reason: string) => {
     throw new StorageError(`${subject} ${reason}`)
   }
-  // The oldest version that PostgreSQL itself still maintains.
+  // Older versions are not tested.
   if (!/^(1[4-9]|[2-9]\d)/.test(String(version))) reject(`runs PostgreSQL ${version}: upgrade to 14 or newer`)
   if (encoding !== 'UTF8') reject(`has the encoding ${encoding}, which lacks characters: create one with UTF8`)
   if (isolation !== 'read committed') {
@@ -65,8 +65,8 @@ export async function checkSettings(connection: Connection, subject: string): Pr
  * @throws {StorageError} if a setting or the schema breaks a promise, a right or a table is missing, or one is locked
  */
 export async function proveGuarantees(connection: Connection, subject: string, writes: boolean): Promise<void> {
-  await checkSettings(connection, subject)
-  await connection.executeScript(writeAndUndo(writes))
+  await checkServer(connection, subject)
+  await connection.executeScript(proof(writes))
 }
 
 /** What a role may do with a table, its sequences or the functions of its triggers. */

@@ -41,7 +41,7 @@ export interface Pool {
   /** All of them, as one. */
   readonly connection: Connection
   /** Begins a transaction, on one of them, with a script. */
-  begin(script?: string): Promise<Transaction>
+  beginTransaction(script?: string): Promise<Transaction>
   /** Closes the connections, and after half a second those that still wait for a response. */
   close(): Promise<void>
 }
@@ -110,7 +110,7 @@ export async function openPool(address: Address, settings: pg.PoolConfig): Promi
     adapter,
     connection: translating(adapter, fail),
 
-    async begin(script = '') {
+    async beginTransaction(script = '') {
       const started = await adapter.startTransaction().catch((error) => fail(error))
       const connection = translating(started, fail)
       let isOpen = true

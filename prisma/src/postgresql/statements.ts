@@ -1,7 +1,7 @@
 import type { Statements } from '../engine.ts'
 
 /**
- * A condition of every read: only the primary has all that was acknowledged, and a pooler may lead any statement to a
+ * A condition of every read: only the primary has all that was confirmed, and a pooler may lead any statement to a
  * standby. A cast that fails is how plain SQL raises an error with a text of its own.
  */
 export const ON_PRIMARY = `(SELECT CASE WHEN pg_is_in_recovery() THEN 'The server is a standby' ELSE 'true' END::boolean)`
@@ -55,7 +55,7 @@ const readTime = (column: string) =>
  * on both does that: with `"account" = ...`, PostgreSQL may take the primary key and read the plants of all others.
  * With a filter, the same holds for the hash of its text and the index that begins with it.
  */
-function plantsAfter(seq: string, filters: readonly string[]): string {
+function plantsInRange(seq: string, filters: readonly string[]): string {
   const texts = filters.map((column, index) => [`"${column}"`, `$${6 + index}::text`] as const)
   const hashes = (index: 0 | 1) => texts.map((pair) => `md5(${pair[index]}), `).join('')
   const key = `${hashes(0)}"account", "seq"`
@@ -94,10 +94,10 @@ export const statements: Statements = {
     WHERE ${ON_PRIMARY} ORDER BY position`,
 
   selectPiece: (filters) => `
-    SELECT "json", coalesce("last", 0) AS "last", (SELECT true ${plantsAfter('"last"', filters)} LIMIT 1) IS NOT NULL AS "more",
+    SELECT "json", coalesce("last", 0) AS "last", (SELECT true ${plantsInRange('"last"', filters)} LIMIT 1) IS NOT NULL AS "more",
       ${versionOf('$1')} AS "version"
     FROM (SELECT ${joinJson('$4 * $5::bigint')} AS "json", max("seq") AS "last"
-          FROM (SELECT "seq", ${asJson('$5::bigint')} AS "json" ${plantsAfter('$2', filters)} LIMIT $4) AS "plants") AS "piece"
+          FROM (SELECT "seq", ${asJson('$5::bigint')} AS "json" ${plantsInRange('$2', filters)} LIMIT $4) AS "plants") AS "piece"
     WHERE ${ON_PRIMARY}`,
 
   selectStates: `

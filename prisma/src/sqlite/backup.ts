@@ -4,28 +4,28 @@ import path from 'node:path'
 import { type OnProgress, StorageError } from '../engine.ts'
 import { retry } from '../patience.ts'
 import { translate } from './errors.ts'
-import { startThread } from './writer.ts'
+import { startThread } from './thread.ts'
 
-/** How long a copy waits for another process's lock, in milliseconds. */
-const COPY_PATIENCE = 5_000
-/** How often the bytes of a copy are counted, in milliseconds. */
+/** How long a backup waits for another process's lock, in milliseconds. */
+const BACKUP_PATIENCE = 5_000
+/** How often the bytes of a backup are counted, in milliseconds. */
 const PROGRESS_INTERVAL = 100
-/** What is appended to the name of a copy until it is complete. */
+/** What is appended to the name of a backup until it is complete. */
 const DRAFT_SUFFIX = '.incomplete'
 
-/** The end of the names that SQLite gives the files next to a database: it would take such a copy for one of them. */
+/** The end of the names that SQLite gives the files next to a database: it would take such a backup for one of them. */
 const NEXT_TO_DATABASE = /-(wal|shm|journal)$/i
 
 /** Copies a SQLite file, in a thread of its own. */
-export async function backup(file: string, copy: string, onProgress?: OnProgress): Promise<void> {
-  const folder = path.dirname(copy)
-  // The disk of the folder may not be mounted: creating the folder would put the copy on the wrong disk.
+export async function backup(file: string, target: string, onProgress?: OnProgress): Promise<void> {
+  const folder = path.dirname(target)
+  // The disk of the folder may not be mounted: creating the folder would put the backup on the wrong disk.
   if (!existsSync(folder)) throw new StorageError(`${folder} does not exist: create this folder, or mount its disk`)
-  if (NEXT_TO_DATABASE.test(copy)) {
-    throw new StorageError(`${copy} has the name of a file that SQLite keeps next to a database: choose another name`)
+  if (NEXT_TO_DATABASE.test(target)) {
+    throw new StorageError(`${target} has the name of a file that SQLite keeps next to a database: choose another name`)
   }
-  if (existsSync(copy)) throw taken(copy)
-  const draft = createDraft(copy + DRAFT_SUFFIX)
+  if (existsSync(target)) throw taken(target)
+  const draft = createDraft(target + DRAFT_SUFFIX)
   const removeDraft = () => {
     for (const file of [draft, `${draft}-journal`]) rmSync(file, { force: true })
   }
@@ -33,23 +33,23 @@ export async function backup(file: string, copy: string, onProgress?: OnProgress
   // process may be killed before the second one.
   process.prependListener('exit', removeDraft).on('exit', removeDraft)
   try {
-    await writeCopy(file, draft, copy, onProgress)
+    await writeDraft(file, draft, target, onProgress)
     await sync(draft, 'r+')
-    name(draft, copy)
+    giveName(draft, target)
     await syncFolder(folder).catch((error) => {
-      rmSync(copy)
+      rmSync(target)
       throw error
     })
   } catch (error) {
-    throw translate(error, copy)
+    throw translate(error, target)
   } finally {
     removeDraft()
     process.off('exit', removeDraft).off('exit', removeDraft)
   }
 }
 
-function taken(copy: string): StorageError {
-  return new StorageError(`${copy} already exists: choose another name for the copy`)
+function taken(target: string): StorageError {
+  return new StorageError(`${target} already exists: choose another name for the copy`)
 }
 
 /** Creates an empty file that only its owner may read. */
@@ -65,14 +65,14 @@ function createDraft(draft: string): string {
 }
 
 /**
- * Gives a copy its name, unless that is taken: a link fails then. Some disks have no links; renaming replaces a file.
+ * Gives a draft its name, unless that is taken: a link fails then. Some disks have no links; renaming replaces a file.
  */
-function name(draft: string, copy: string): void {
+function giveName(draft: string, target: string): void {
   try {
-    linkSync(draft, copy)
+    linkSync(draft, target)
   } catch {
-    if (existsSync(copy)) throw taken(copy)
-    renameSync(draft, copy)
+    if (existsSync(target)) throw taken(target)
+    renameSync(draft, target)
   }
 }
 
@@ -89,13 +89,13 @@ async function sync(name: string, flags: 'r' | 'r+'): Promise<void> {
   await handle.sync().finally(() => handle.close())
 }
 
-/** Writes and checks a copy. */
-async function writeCopy(file: string, draft: string, copy: string, onProgress?: OnProgress): Promise<void> {
+/** Writes and checks a draft. */
+async function writeDraft(file: string, draft: string, target: string, onProgress?: OnProgress): Promise<void> {
   const thread = startThread(file)
   const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
   const timer = onProgress && setInterval(() => onProgress(sizeOf(draft), sizeOf(file)), PROGRESS_INTERVAL)
   try {
-    await retry(() => thread.copyFile(file, draft, copy), { patience: COPY_PATIENCE })
+    await retry(() => thread.copyFile(file, draft, target), { patience: BACKUP_PATIENCE })
   } finally {
     clearInterval(timer)
     await thread.close()

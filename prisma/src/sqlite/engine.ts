@@ -10,7 +10,7 @@ import { connect } from './driver-adapter.ts'
 import { stateError, translate, WRITER_LATE } from './errors.ts'
 import { connectGuarded, type OpenedFiles } from './file-guard.ts'
 import { statements } from './statements.ts'
-import { type OpenedThread, openThread, type Thread } from './writer.ts'
+import { type OpenedThread, openThread, type Thread } from './thread.ts'
 
 /** Another process may be migrating, opening or recovering the file. */
 const OPENING = { patience: 30_000, maxPause: STARTUP_PAUSE }
@@ -42,14 +42,14 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
     loadClient: async () => (await import('../generated/sqlite/client.ts')).PrismaClient,
     open: async (options) => open(existingFile(file), options),
     create: () => createFile(file, hasOwnFolder),
-    backup: async (copy, onProgress) => backup(existingFile(file), copy, onProgress),
+    backup: async (target, onProgress) => backup(existingFile(file), target, onProgress),
     logBytes: () =>
       stat(`${file}-wal`).then(
         ({ size }) => size,
         () => 0,
       ),
     beginReading: async () => beginReading(existingFile(file)),
-    beginWriting: async () => begin(existingFile(file), MIGRATION),
+    beginWriting: async () => openInThread(existingFile(file), MIGRATION),
   }
 }
 
@@ -93,8 +93,8 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
   }
 
   const { files, close: closeWriter } = await retry(useWriter, OPENING)
-  const begin = (connection: SqlDriverAdapter) => retry(() => connection.queryRaw(FIRST_QUERY), OPENING)
-  const reader = await connectGuarded(file, { readonly: true }, begin, files).catch((error) =>
+  const runFirstQuery = (connection: SqlDriverAdapter) => retry(() => connection.queryRaw(FIRST_QUERY), OPENING)
+  const reader = await connectGuarded(file, { readonly: true }, runFirstQuery, files).catch((error) =>
     closeWriter().then(() => Promise.reject(error)),
   )
   const { connection, guard } = reader
@@ -112,19 +112,20 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     }
   }
 
-  const read = (query: SqlQuery) => watch(() => connection.queryRaw(query).finally(guard.requireOwn))
+  const read = (query: SqlQuery) => watch(() => connection.queryRaw(query).finally(guard.requireNotReplaced))
   async function write<Result>(run: (thread: Thread) => Promise<Result>): Promise<Result> {
     if (damage) throw damage
     return watch(() => gate.run(async () => run(await useWriter(files))))
   }
 
-  // A statement that fails because the file is locked has done nothing, and nothing else is repeated.
-  const again = { patience }
+  // A statement that fails because the file is locked has done nothing, and nothing else is retried.
+  const retries = { patience }
   return {
     adapter: {
       provider: 'sqlite',
-      queryRaw: (query) => retry(() => (isRead(query) ? read(query) : write(({ queryRaw }) => queryRaw(query))), again),
-      executeRaw: (query) => retry(() => write(({ executeRaw }) => executeRaw(query)), again),
+      queryRaw: (query) =>
+        retry(() => (isRead(query) ? read(query) : write(({ queryRaw }) => queryRaw(query))), retries),
+      executeRaw: (query) => retry(() => write(({ executeRaw }) => executeRaw(query)), retries),
     },
 
     // A lock is probed with an empty transaction, which writes nothing. Where a write has failed, or the disk looks
@@ -137,7 +138,7 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     },
 
     async close() {
-      // SQLite would write to files of others. Nothing does at the end of the process: threads end first, and the
+      // SQLite would write to files of others. The end of the process writes nothing either: threads end first, and the
       // reader cannot.
       if (!guard.mayClose()) return
       await connection.dispose()
@@ -190,7 +191,7 @@ async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
  */
 async function beginReading(file: string): Promise<Session> {
   const sizeOf = (suffix: string) => statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0
-  if (sizeOf('-wal') > 0 || sizeOf('-journal') > 0) return begin(file, READ_ONLY)
+  if (sizeOf('-wal') > 0 || sizeOf('-journal') > 0) return openInThread(file, READ_ONLY)
   const connection = connect(file)
   await connection.executeScript(READ_ONLY).catch((error) => {
     void connection.dispose()
@@ -203,7 +204,7 @@ async function beginReading(file: string): Promise<Session> {
  * Opens a connection in a thread of its own, and runs its first statements. A migration takes long, and a disk may
  * hang: the event loop must not wait for either.
  */
-async function begin(file: string, script: string): Promise<Transaction> {
+async function openInThread(file: string, script: string): Promise<Transaction> {
   const thread = await retry(() => openThread(file, { script }), OPENING)
   return { connection: thread, commit: () => thread.executeScript('COMMIT'), [Symbol.asyncDispose]: thread.close }
 }

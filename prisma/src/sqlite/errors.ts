@@ -4,7 +4,7 @@ import { StorageError, type StorageFault } from '../engine.ts'
 /** Codes for what SQLite itself does not see. */
 export const MOVED = 'MOVED'
 export const WRITER_LATE = 'WRITER_LATE'
-export const WRITER_ENDED = 'WRITER_ENDED'
+export const THREAD_ENDED = 'THREAD_ENDED'
 
 /**
  * The codes of SQLite, of the system and of this folder: what each means, and what an operator should do, after the
@@ -52,7 +52,7 @@ const STATES: readonly (readonly [code: RegExp, fault: StorageFault, sentence: s
     'cannot be written: its disk does not respond; check that it is mounted and not overloaded',
   ],
   [
-    /^WRITER_ENDED$/,
+    /^THREAD_ENDED$/,
     'unavailable',
     'was not written, because the thread that writes has ended: it is started again; check the limits of memory',
   ],
@@ -100,6 +100,6 @@ export function toPlainError(error: unknown): unknown {
 /** Returns the error of what {@link toPlainError} returned. */
 export function toError(plain: unknown): unknown {
   if (plain instanceof Error) return plain
-  const { message, cause, ...failure } = plain as StorageError
-  return isDriverAdapterError(plain) ? new DriverAdapterError(plain.cause) : new StorageError(message, failure)
+  const { message, cause, ...fields } = plain as StorageError
+  return isDriverAdapterError(plain) ? new DriverAdapterError(plain.cause) : new StorageError(message, fields)
 }

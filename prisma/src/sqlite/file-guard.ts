@@ -26,7 +26,7 @@ export interface FileGuard {
    * For each read: throws where another file has the name of one. Files that are only missing still have everything,
    * but what other processes write to a file in their place does not reach this one.
    */
-  requireOwn(): void
+  requireNotReplaced(): void
   /** For closing a connection: false where another file has the name of one, since SQLite would write to that. */
   mayClose(): boolean
   /** Whether only the log is missing. It can be written back, or what is only in it would end with this process. */
@@ -97,7 +97,7 @@ export function createFileGuard(opened: OpenedFiles): FileGuard {
       if (name !== undefined) throw stateError(name, MOVED)
     },
 
-    requireOwn() {
+    requireNotReplaced() {
       const name = findMoved()
       if (name !== undefined && isReplaced) throw stateError(name, MOVED)
     },
@@ -114,20 +114,20 @@ export function createFileGuard(opened: OpenedFiles): FileGuard {
 /**
  * Connects to a SQLite file that may be moved or replaced at any time.
  *
- * @param begin runs the first statement, at which SQLite opens the other files
+ * @param initialize runs the first statement, at which SQLite opens the other files
  * @param known the files, if another connection has opened them before
  */
 export async function connectGuarded(
   file: string,
   options: ConnectOptions,
-  begin: (connection: SqlDriverAdapter) => Promise<unknown>,
+  initialize: (connection: SqlDriverAdapter) => Promise<unknown>,
   known?: OpenedFiles,
 ): Promise<GuardedConnection> {
   if (known) createFileGuard(known).requireAll()
   const inode = inodeOf(file)
   const connection = connect(file, options)
   try {
-    await begin(connection)
+    await initialize(connection)
     return { connection, guard: createFileGuard(known ?? findFiles(file, inode)) }
   } catch (error) {
     await connection.dispose()

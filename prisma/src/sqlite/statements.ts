@@ -16,9 +16,9 @@ const readTime = (column: string) => `
  * each value, which takes ten times as long as the rest of it. SQLite has no statistics that would lead it to the index
  * of a filter.
  */
-function plantsAfter(seq: string, filters: readonly string[]): string {
+function plantsInRange(seq: string, filters: readonly string[]): string {
   const index = filters.length > 0 ? `INDEXED BY "Plant_account_${filters[0]}_seq_idx"` : ''
-  const conditions = filters.map((column, index) => `AND "${column}" = +$${6 + index}`).join(' ')
+  const conditions = filters.map((column, position) => `AND "${column}" = +$${6 + position}`).join(' ')
   return `FROM "Plant" ${index} WHERE "account" = +$1 ${conditions} AND "seq" > ${seq} AND "seq" <= $3`
 }
 
@@ -41,7 +41,7 @@ const joinJson = (maxBytes: string | number) => `
 /** A value of the stored plant that has an account and id of the JSON array `value`; NULL if there is none. */
 const ofStored = (value: string) =>
   `(SELECT ${value} FROM "Plant" WHERE "account" = value ->> 0 AND "id" = value ->> 1)`
-/** Whether a text is another one: `iif` reads it only if it has the same length, which is stored next to it. */
+/** Whether a column has a text: `iif` reads it only if it has the same length, which is stored next to it. */
 const hasText = (column: string, text: string) =>
   `iif(octet_length(${column}) IS octet_length(${text}), ${column} IS ${text}, 0)`
 
@@ -61,9 +61,9 @@ export const statements: Statements = {
     FROM json_each($1) ORDER BY key`,
 
   selectPiece: (filters) => `
-    SELECT "json", coalesce("last", 0) AS "last", EXISTS (SELECT 1 ${plantsAfter('"last"', filters)}) AS "more", ${versionOf('$1')} AS "version"
+    SELECT "json", coalesce("last", 0) AS "last", EXISTS (SELECT 1 ${plantsInRange('"last"', filters)}) AS "more", ${versionOf('$1')} AS "version"
     FROM (SELECT ${joinJson('$4 * $5')} AS "json", max("seq") AS "last"
-          FROM (SELECT "seq", ${asJson('$5')} AS "json" ${plantsAfter('$2', filters)} ORDER BY "seq" LIMIT $4))`,
+          FROM (SELECT "seq", ${asJson('$5')} AS "json" ${plantsInRange('$2', filters)} ORDER BY "seq" LIMIT $4))`,
 
   selectStates: `
     SELECT ${versionOf('value')}, coalesce((SELECT max("seq") FROM "Plant" WHERE "account" = value), 0)

@@ -86,7 +86,7 @@ test('a database that was replaced before its first query is not the one that wa
   const opened = inodeOf(file)
   copyFileSync(file, `${file}.copy`)
   renameSync(`${file}.copy`, file)
-  expect(createFileGuard(findFiles(file, opened)).requireOwn).toThrow('was moved, deleted or replaced')
+  expect(createFileGuard(findFiles(file, opened)).requireNotReplaced).toThrow('was moved, deleted or replaced')
   expect(createFileGuard(findFiles(file)).requireAll).not.toThrow()
 })
 

@@ -1,8 +1,8 @@
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { stateError, toError, WRITER_ENDED } from './errors.ts'
+import { stateError, THREAD_ENDED, toError } from './errors.ts'
 import type { OpenedFiles } from './file-guard.ts'
-import type { Command, FileOperations, OpenFileOptions, Outcome } from './writer-thread.ts'
+import type { Command, FileOperations, OpenFileOptions, Outcome } from './thread-main.ts'
 
 /** A thread that uses a SQLite file for this one. It keeps the process running only during an operation. */
 export interface Thread extends FileOperations {
@@ -25,7 +25,7 @@ interface Pending {
 }
 
 // This file is TypeScript in development and in tests, JavaScript once it is built.
-const program = new URL(`./writer-thread${path.extname(import.meta.filename)}`, import.meta.url)
+const program = new URL(`./thread-main${path.extname(import.meta.filename)}`, import.meta.url)
 /**
  * How long the end of the process waits for operations, in milliseconds: nothing ends a statement, and one took 9 s.
  */
@@ -42,10 +42,7 @@ process.on('exit', () => {
   if (isThreadLeft) endNow()
 })
 
-/**
- * Ends the process without joining its threads. Linux ignores the signal where the first process of a container sends
- * it.
- */
+/** Ends the process without joining its threads. Linux ignores the signal of a container's first process. */
 function endNow(): never {
   process.kill(process.pid, 'SIGKILL')
   process.abort()
@@ -67,7 +64,7 @@ export function startThread(file: string): Thread {
   function end(cause?: unknown): void {
     hasEnded = true
     Atomics.sub(running, 0, pending.length)
-    for (const { reject } of pending.splice(0)) reject(stateError(file, WRITER_ENDED, cause))
+    for (const { reject } of pending.splice(0)) reject(stateError(file, THREAD_ENDED, cause))
   }
 
   worker.on('error', end).on('exit', () => end())
@@ -84,7 +81,7 @@ export function startThread(file: string): Thread {
     <Result>(name: Command['name']) =>
     (...args: unknown[]): Promise<Result> =>
       new Promise((resolve, reject) => {
-        if (hasEnded) throw stateError(file, WRITER_ENDED)
+        if (hasEnded) throw stateError(file, THREAD_ENDED)
         pending.push({ resolve: resolve as Pending['resolve'], reject })
         worker.ref()
         Atomics.add(running, 0, 1)
@@ -116,7 +113,7 @@ function startWorker(file: string): Worker {
     // imports to `node --watch`, by messages among its own.
     return new Worker(program, { execArgv: [], env: {}, workerData: running })
   } catch (error) {
-    throw stateError(file, WRITER_ENDED, error)
+    throw stateError(file, THREAD_ENDED, error)
   }
 }
 

@@ -6,7 +6,7 @@ import { built } from '../../../test/helpers/server/built.ts'
 import { loadEngine, openDatabase } from '../../src/database.ts'
 import { toQuery } from '../../src/engine.ts'
 import { StorageError } from '../../src/index.ts'
-import { startThread } from '../../src/sqlite/writer.ts'
+import { startThread } from '../../src/sqlite/thread.ts'
 import { newMigrated, openNewClient } from '../helpers/open-client.ts'
 import { run } from '../helpers/run.ts'
 
@@ -64,7 +64,7 @@ test('the last to close a database leaves no log next to it', async () => {
 
 test('a process that ends during a statement does not wait for it', async () => {
   const { file } = await newMigrated()
-  const { href } = pathToFileURL(built('prisma/dist/sqlite/writer.js'))
+  const { href } = pathToFileURL(built('prisma/dist/sqlite/thread.js'))
   const script = `
     const file = process.argv[1]
     const thread = (await import('${href}')).startThread(file)

@@ -43,19 +43,21 @@ export interface FileOperations extends Connection {
   sync(): Promise<void>
   /** Closes the database, and returns whether it did: SQLite would write to files of others. */
   closeFile(): Promise<boolean>
-  /** Copies a database as it is at one moment, into the empty file `draft` of what will be `copy`, and checks that. */
-  copyFile(file: string, draft: string, copy: string): Promise<void>
+  /**
+   * Copies a database as it is at one moment, into the empty file `draft` of what will be `target`, and checks that.
+   */
+  copyFile(file: string, draft: string, target: string): Promise<void>
 }
 
 let opened: (GuardedConnection & { saveLog(): Promise<void> }) | undefined
 
 const operations: FileOperations = {
   async open(file, { script = SETTINGS, known } = {}) {
-    const begin = async (connection: SqlDriverAdapter) => {
+    const initialize = async (connection: SqlDriverAdapter) => {
       await connection.executeScript(script)
-      if (script === SETTINGS) await checkSettings(connection, file)
+      if (script === SETTINGS) await checkPragmas(connection, file)
     }
-    const { connection, guard } = await connectGuarded(file, { timeout: BUSY_TIMEOUT }, begin, known)
+    const { connection, guard } = await connectGuarded(file, { timeout: BUSY_TIMEOUT }, initialize, known)
     let isSaved = false
     /** Writes back a log that was deleted, whose content would end with this process. */
     const saveLog = async () => {
@@ -97,18 +99,18 @@ const operations: FileOperations = {
     return true
   },
 
-  async copyFile(file, draft, copy) {
+  async copyFile(file, draft, target) {
     const connection = connect(file, { timeout: BUSY_TIMEOUT })
     try {
       await connection.executeRaw(toQuery('VACUUM INTO $1', draft))
     } catch (error) {
-      // The database is only read, so what cannot be written is the copy.
+      // The database is only read, so what cannot be written is the target.
       const { code = '' } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
-      throw WRITE_FAILURE.test(code) ? stateError(copy, code, error) : translate(error, draft)
+      throw WRITE_FAILURE.test(code) ? stateError(target, code, error) : translate(error, draft)
     } finally {
       await connection.dispose()
     }
-    await checkCopy(draft)
+    await checkDraft(draft)
   },
 }
 
@@ -121,16 +123,16 @@ export interface Command {
 /** How an operation has ended; an error as `toPlainError` returns it. */
 export type Outcome = { result: unknown } | { error: unknown }
 
-/** Checks a copy. */
-async function checkCopy(copy: string): Promise<void> {
-  const connection = connect(copy)
+/** Checks what will be a backup. */
+async function checkDraft(draft: string): Promise<void> {
+  const connection = connect(draft)
   const [result] = await select(connection, 'PRAGMA integrity_check').finally(connection.dispose)
   const problem = result?.['integrity_check']
-  if (problem !== 'ok') throw new StorageError(`the copy ${copy} is damaged (${problem}): check the database`)
+  if (problem !== 'ok') throw new StorageError(`the copy ${draft} is damaged (${problem}): check the database`)
 }
 
 /** SQLite ignores settings that it cannot have, such as WAL on some network file systems. */
-async function checkSettings(connection: SqlDriverAdapter, file: string): Promise<void> {
+async function checkPragmas(connection: SqlDriverAdapter, file: string): Promise<void> {
   const [settings] = await select(connection, 'SELECT * FROM pragma_journal_mode, pragma_synchronous')
   if (settings?.['journal_mode'] === 'wal' && settings['synchronous'] === 2) return
   throw new StorageError(`${file} does not support journal_mode=WAL and synchronous=FULL: put it on a local disk`)
