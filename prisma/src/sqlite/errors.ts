@@ -51,11 +51,7 @@ const STATES: readonly (readonly [code: RegExp, fault: StorageFault, sentence: s
     'io-error',
     'cannot be written: its disk does not respond; check that it is mounted and not overloaded',
   ],
-  [
-    /^THREAD_ENDED$/,
-    'unavailable',
-    'was not written, because the thread that writes has ended: it is started again; check the limits of memory',
-  ],
+  [/^THREAD_ENDED$/, 'unavailable', 'cannot be used: the thread that uses it has ended; check the limits of memory'],
   [
     /^(MODULE_NOT_FOUND|ERR_DLOPEN_FAILED)$/,
     'unavailable',

@@ -117,7 +117,7 @@ test('a thread that writes and ends fails its writes with 503 and is started aga
     await load.progress()
   })
   expect(load.rejected().lists).toBe(0)
-  expect(server.output()).toMatch(/the thread that writes has ended: it is started again/)
+  expect(server.output()).toMatch(/the thread that uses it has ended; check the limits of memory/)
   expect(await server.end()).toBe(0)
 })
 
