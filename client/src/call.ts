@@ -1,7 +1,7 @@
 import {
   AbortError,
+  type CallInfo,
   ConnectionError,
-  type FailedCall,
   PlantStoreError,
   type ResponseHead,
   TimeoutError,
@@ -16,7 +16,7 @@ import { type Returns, readData, readHead, readText } from './wire/response.ts'
 import { orUndefined, reject } from './wire/values.ts'
 
 /** A call of an operation, and how far it is. */
-export interface Call extends FailedCall, Returns {
+export interface Call extends CallInfo, Returns {
   readonly operation: OperationName
   /** The options of the call, merged into those of its client. */
   readonly settings: Settings
@@ -27,7 +27,7 @@ export interface Call extends FailedCall, Returns {
   /** The requests that were sent: an attempt without a token, or with a hook that failed, sends none. */
   attempts: number
   retries: number
-  /** The token of the next attempt, or the function to request it of. */
+  /** The token of the next attempt, or the function that returns it. */
   token: Settings['token']
   /** Whether a function can be asked for a token once more, after a 401. Such an attempt is not a retry. */
   renewable: boolean
@@ -39,7 +39,7 @@ export interface Call extends FailedCall, Returns {
  *
  * @param parameters what the operation was called with: the input, and options
  * @param page fields that replace those of the input
- * @throws UsageError if one of them is invalid
+ * @throws {UsageError} if one of them is invalid
  */
 export function prepareCall(
   operation: OperationName,
@@ -65,7 +65,7 @@ export function prepareCall(
 /** The response of a successful call. */
 export interface CallResponse {
   readonly head: ResponseHead
-  readonly call: FailedCall
+  readonly call: CallInfo
   /** The data of the body; undefined if the operation has none. */
   readonly data: unknown
 }
@@ -73,7 +73,7 @@ export interface CallResponse {
 /**
  * Sends a call, with retries.
  *
- * @throws PlantStoreError of any kind
+ * @throws {PlantStoreError} of any kind
  */
 export async function sendCall(call: Call): Promise<CallResponse> {
   const { operation, method, url, settings } = call
@@ -82,13 +82,13 @@ export async function sendCall(call: Call): Promise<CallResponse> {
     const attempt: Attempt = { operation, method, url, number, headers: { ...headers } }
     const begun: Hooks[] = []
     try {
-      const start = performance.now()
+      const begin = performance.now()
       const received = await within(settings.timeout, call, (signal) => sendAttempt(attempt, begun, call, signal))
       const cause = call.lastFailure
       if (!received)
         throw new TimeoutError('timeout', `timed out after ${settings.timeout} ms`, call, cause && { cause })
       const [head, text] = received
-      const duration = performance.now() - start
+      const duration = performance.now() - begin
       for (const hook of begun) observe(() => hook.response?.(attempt, { ...head, duration }))
       // Without waiting for anything, so that the hooks learn of an error in the response at the same time.
       const data = readData(text, head, call)
@@ -153,7 +153,7 @@ function requireOpen({ aborted }: Signal): void {
 }
 
 /** Adds the call to an error about usage. Any other error is that of `fetch`, or before it of a getter of the app. */
-function toError(thrown: unknown, call: FailedCall): PlantStoreError {
+function toError(thrown: unknown, call: CallInfo): PlantStoreError {
   if (thrown instanceof UsageError) return new UsageError(thrown.issues, call, thrown.cause)
   if (thrown instanceof PlantStoreError) return thrown
   const reason = reasonOf(thrown)
@@ -190,7 +190,8 @@ function reasonOf(error: unknown): string {
  * Waits for work, which gets a signal that is aborted when it must end. Resolves to undefined when the time is up first.
  *
  * @param time in milliseconds; `Infinity` for no limit
- * @throws AbortError when one of the signals of the call is aborted, or TimeoutError if that is its reason
+ * @throws {AbortError} when one of the signals of the call is aborted
+ * @throws {TimeoutError} if that is its reason
  */
 function within<T>(time: number, call: Call, work?: (signal: Signal) => Promise<T>): Promise<T | undefined> {
   const signals = call.settings.signal

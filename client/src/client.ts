@@ -184,7 +184,7 @@ async function* iteratePages(
  * The target of `rel="next"` in the header `Link` (RFC 8288) is read as text, since React Native's `URL` does not parse a query.
  *
  * @param earlier the cursors of this page, and of those before it
- * @throws MalformedResponseError if the link has no cursor, or one of these
+ * @throws {MalformedResponseError} if the link has no cursor, or one of these
  */
 function nextCursor({ head, call }: CallResponse, earlier: ReadonlySet<unknown>): string | undefined {
   const link = head.headers.get('link') ?? ''

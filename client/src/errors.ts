@@ -2,8 +2,8 @@
 import type { ErrorCode } from './generated/error-codes.ts'
 import type { ErrorBody } from './generated/types.ts'
 
-/** The call that an error belongs to. */
-export interface FailedCall {
+/** What errors and responses know of their call. */
+export interface CallInfo {
   readonly method: string
   readonly url: string
   /** How many requests were sent. */
@@ -64,7 +64,7 @@ abstract class BaseError extends Error {
   constructor(
     kind: string,
     detail: string,
-    call: Partial<FailedCall> = {},
+    call: Partial<CallInfo> = {},
     { headers, reason, ...fields }: Readonly<Record<string, unknown>> = {},
   ) {
     const { method, url, attempts = 0, lastFailure } = call
@@ -110,7 +110,7 @@ const PERMANENT = /certificate|CERT|bad port/
 function isRetryable(
   kind: string,
   detail: string,
-  { idempotent = true, renewable = false }: Partial<FailedCall>,
+  { idempotent = true, renewable = false }: Partial<CallInfo>,
   { status, retryAfterMs = 0 }: Partial<ResponseHead>,
 ): boolean {
   if (kind === 'api' && status === 401) return renewable
@@ -147,7 +147,7 @@ export class ApiError extends ResponseError {
   declare readonly issues: readonly Issue[]
 
   /** @internal */
-  constructor(body: ErrorBody, head: ResponseHead, call: Partial<FailedCall>) {
+  constructor(body: ErrorBody, head: ResponseHead, call: Partial<CallInfo>) {
     const { error: code, message: detail } = body
     const issues = readIssues(code, detail)
     super('api', `responded ${head.status} (${code}): ${detail}`, call, { ...head, detail, code, body, issues })
@@ -176,7 +176,7 @@ export class MalformedResponseError extends ResponseError {
   declare readonly text: string | undefined
 
   /** @internal */
-  constructor(reason: string, head: ResponseHead, call: FailedCall, text?: string) {
+  constructor(reason: string, head: ResponseHead, call: CallInfo, text?: string) {
     const detail = `responded ${head.status} with ${shorten(reason)}${text ? `: ${text}` : ''}`
     super('malformed-response', detail, call, { ...head, text })
   }
@@ -217,7 +217,7 @@ export class UsageError extends BaseError {
   declare readonly issues: readonly Issue[]
 
   /** @internal */
-  constructor(issues: readonly Issue[], call?: FailedCall, cause?: unknown) {
+  constructor(issues: readonly Issue[], call?: CallInfo, cause?: unknown) {
     const reason = issues.map(({ path, message }) => `${path}: ${message}`).join('; ')
     super('usage', reason, call, { issues, ...(cause !== undefined && { cause }) })
   }

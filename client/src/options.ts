@@ -196,7 +196,7 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
 /**
  * Validates the options of a client and applies the defaults.
  *
- * @throws UsageError if an option is invalid, or missing
+ * @throws {UsageError} if an option is invalid, or missing
  */
 export function readClientOptions(options: ClientOptions): Settings {
   const token = readEnvironment('PLANT_STORE_TOKEN')
@@ -221,7 +221,7 @@ export function readClientOptions(options: ClientOptions): Settings {
  *
  * @param prefix what precedes the name of an option in an error
  * @param others options that are read elsewhere
- * @throws UsageError if an option is invalid
+ * @throws {UsageError} if an option is invalid
  */
 export function mergeOptions(options: unknown, client: object, prefix: string, others: string[] = []): Settings {
   requireKnown(options, [...others, ...Object.keys(READERS)], 'options', prefix)
@@ -241,7 +241,7 @@ export const CONFLICT = 'must be false if headers have Authorization'
 /**
  * Checks a token before the runtime does, whose error would show it.
  *
- * @throws UsageError if it is invalid
+ * @throws {UsageError} if it is invalid
  */
 function checkToken(token: unknown, path: string): string {
   if (isToken(token)) return token
@@ -257,7 +257,7 @@ export function isToken(token: unknown): token is string {
 /**
  * Reads the URL of a service.
  *
- * @throws UsageError if it is invalid, with what is wrong
+ * @throws {UsageError} if it is invalid, with what is wrong
  */
 export function readBaseUrl(baseUrl = ''): string {
   const { location } = globalThis as { location?: { origin: string } }

@@ -19,7 +19,7 @@ export interface OperationMetadata {
   /** The scope that the token must have. */
   readonly scope: Scope
   /** The group of the operation in the OpenAPI document. */
-  readonly tag?: { readonly name: string; readonly description: string }
+  readonly group?: { readonly name: string; readonly description: string }
   /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
   readonly paged?: boolean
   /**
@@ -40,7 +40,7 @@ export function defineMetadata(metadata: OperationMetadata): OperationMetadata {
   return metadata
 }
 
-const plantsTag = { name: 'plants', description: 'The plants of the account that the token belongs to.' }
+const plantsGroup = { name: 'plants', description: 'The plants of the account that the token belongs to.' }
 
 const MAX_PAGE_SIZE = 1000
 const INVALID_LIMIT = { error: `must be an integer between 1 and ${MAX_PAGE_SIZE}` }
@@ -48,6 +48,7 @@ const DUPLICATE = { error: 'must appear only once' }
 
 const LimitSchema = z
   .codec(
+    // A repeated parameter is a list, not a string.
     z.string(DUPLICATE).regex(/^[1-9]\d{0,8}$/, INVALID_LIMIT),
     z.int32().min(1, INVALID_LIMIT).max(MAX_PAGE_SIZE, INVALID_LIMIT),
     { decode: Number, encode: String },
@@ -76,7 +77,7 @@ export const contract = c.router(
         'adds nothing. Different content gets a 400 (40003).',
       body: NewPlantSchema,
       responses: { 200: PlantSchema },
-      metadata: defineMetadata({ scope: 'write', tag: plantsTag, idempotent: true, errors: ['idTaken'] }),
+      metadata: defineMetadata({ scope: 'write', group: plantsGroup, idempotent: true, errors: ['idTaken'] }),
     },
     getPlants: {
       method: 'GET',
@@ -88,7 +89,7 @@ export const contract = c.router(
         'Plants that are created while you page never shift a page.',
       query: z.object({ limit: LimitSchema, cursor: CursorSchema }),
       responses: { 200: z.array(PlantSchema) },
-      metadata: defineMetadata({ scope: 'read', tag: plantsTag, paged: true }),
+      metadata: defineMetadata({ scope: 'read', group: plantsGroup, paged: true }),
     },
   },
   {

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 
 /**
- * Lists every error that the service responds with. `code` is the `error` number of the body and never changes: HTTP
+ * Lists every error that the service responds with. `code` is the `error` of the body and never changes: HTTP
  * status x 100 + n, so that one status can have several reasons. `reason` says what is wrong and how to fix it.
  */
 export const errorCatalogue = {
@@ -64,7 +64,7 @@ export const errorMessages = {
 /** The name of an entry of the error catalogue. */
 export type ErrorName = keyof typeof errorCatalogue
 
-/** A number of the error catalogue. */
+/** A code of the error catalogue. */
 export type ErrorCode = (typeof errorCatalogue)[ErrorName]['code']
 
 /** The body of every error response, for any status and path. */

@@ -49,7 +49,7 @@ export function reject(place: string, reason: string): never {
  * Describes a schema, and adds the schemas with an id to the components.
  *
  * @param place the operation and the path to the value, for error messages
- * @throws Error with the place and the fix, if it could not be sent or described exactly
+ * @throws {Error} with the place and the fix, if it could not be sent or described exactly
  */
 export function describe(value: unknown, direction: Direction, place: string, components: Components): JsonSchema {
   if (!(value instanceof z.ZodType)) return reject(place, 'is not a JSON schema of zod 4; use z, or c.noBody()')

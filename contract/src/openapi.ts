@@ -58,7 +58,7 @@ export interface OpenApiDocument {
   readonly info: Readonly<Record<string, unknown>> & { readonly version: string }
   readonly servers: readonly { readonly url: string }[]
   readonly security: readonly { readonly bearer: readonly Scope[] }[]
-  readonly tags: readonly NonNullable<OperationMetadata['tag']>[]
+  readonly tags: readonly NonNullable<OperationMetadata['group']>[]
   /** The operations, by path and method in lower case. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: { readonly schemas: Components; readonly securitySchemes: object }
@@ -66,8 +66,6 @@ export interface OpenApiDocument {
 
 /** What the OpenAPI document needs beyond the contract. */
 export interface OpenApiOptions {
-  /** The base URL of the service, without a trailing slash. Default: `/`, the origin that served the document. */
-  serverUrl?: string | undefined
   /** The operations to describe. Default: the plant store contract. */
   operations?: Record<string, unknown>
 }
@@ -110,18 +108,15 @@ const BODY_ERRORS = { 413: ErrorSchema, 415: ErrorSchema }
 /**
  * Creates the OpenAPI 3.1 document of the service from the contract.
  *
- * @throws Error with the operation, the place and what to do, if the document or the SDK cannot express a part of it
+ * @throws {Error} with the operation, the place and what to do, if the document or the SDK cannot express a part of it
  */
-export function createOpenApiDocument({
-  serverUrl = '/',
-  operations = contract,
-}: OpenApiOptions = {}): OpenApiDocument {
+export function createOpenApiDocument({ operations = contract }: OpenApiOptions = {}): OpenApiDocument {
   const routes = Object.entries(operations).map(([name, value]) => asOperation(name, value))
   const components: Components = {}
   const paths = describePaths(routes, components)
   // Any path may respond with an `Error`, also one that no operation has.
   describe(ErrorSchema, 'response', 'Error', components)
-  const tags = routes.flatMap(({ metadata }) => metadata.tag ?? [])
+  const groups = routes.flatMap(({ metadata }) => metadata.group ?? [])
   return {
     openapi: '3.1.1',
     info: {
@@ -131,9 +126,10 @@ export function createOpenApiDocument({
       contact: { name: 'Plant Store maintainers' },
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: serverUrl }],
+    // The origin that served the document.
+    servers: [{ url: '/' }],
     security: [{ bearer: [] }],
-    tags: [...new Map(tags.map((tag) => [tag.name, tag])).values()],
+    tags: [...new Map(groups.map((group) => [group.name, group])).values()],
     paths,
     components: {
       schemas: components,
@@ -228,7 +224,7 @@ function statusOf(error: ErrorName): number {
 /** Describes an operation, and adds its components. */
 function describeOperation(route: Route, errors: readonly ErrorName[], components: Components): Operation {
   const { name } = route
-  const { scope, tag, paged = false, idempotent = true } = route.metadata
+  const { scope, group, paged = false, idempotent = true } = route.metadata
   const inPath = describeParameters('path', route, components)
   const inQuery = describeParameters('query', route, components)
   const [ofPath, ofQuery] = [route.pathParams, route.query].map((each) => (each as z.ZodType | undefined)?.description)
@@ -254,7 +250,7 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
     operationId: name,
     summary: route.summary,
     description: [route.description, ofPath, ofQuery, repetition].filter(Boolean).join('\n\n'),
-    tags: tag && [tag.name],
+    tags: group && [group.name],
     deprecated: route.deprecated,
     security: [{ bearer: [scope] }],
     'x-idempotent': idempotent,
@@ -295,7 +291,7 @@ function describeBody(value: unknown, direction: Direction, types: string[], pla
 function describeResponse(status: number, schema: JsonSchema | undefined, names: readonly ErrorName[]) {
   const errors = names.map((name) => ({ name, ...errorCatalogue[name] }))
   const entries = errors.map(({ name, code, reason }) => [name, { value: { error: code, message: reason } }])
-  // The example of the schema has the number of another status.
+  // The example of the schema has the code of another status.
   const examples = errors.length > 0 && { examples: Object.fromEntries(entries) }
   const reasons = errors.map(({ code, reason }) => `${code}: ${reason}`).join('\n\n')
   const content = schema && { 'application/json': { schema, ...examples } }

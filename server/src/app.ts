@@ -5,9 +5,9 @@ import type { Logger } from 'pino'
 import { createAuthentication, type FindToken, type Identity } from './accounts/authentication.ts'
 import { createDocs } from './docs/serve-docs.ts'
 import { readBody } from './http/body.ts'
-import { errorHandler, toValidationError } from './http/errors.ts'
-import { identifyRequest, rejectMalformed } from './http/malformed-requests.ts'
-import { allowOrigins, checkPath, createOriginHint } from './http/paths-and-origins.ts'
+import { createErrorHandler, toValidationError } from './http/errors.ts'
+import { rejectMalformed, trackRequest } from './http/malformed-requests.ts'
+import { createCors, createOriginHint, createPathCheck } from './http/paths-and-origins.ts'
 import { createRateLimit } from './http/rate-limit.ts'
 import type { RequestsInFlight, Slot } from './http/requests-in-flight.ts'
 import { extendResponses } from './http/responses.ts'
@@ -18,11 +18,11 @@ declare global {
   namespace Express {
     /** What the checks know of a request. */
     interface Request {
-      /** Its place among the requests in flight. */
+      /** What the requests in flight know of it. */
       slot: Slot
       /** Names it in the log; it is also the header `X-Request-Id` of the response. */
       requestId: string
-      /** The path of the contract that it has, such as `/plants`; undefined: none. */
+      /** The known path that it matches, of the contract or the docs, such as `/plants`; undefined: none. */
       pathPattern?: string
       /** Who sends it: set before an operation is called. */
       identity: Identity
@@ -51,21 +51,21 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
   extendResponses(app)
 
   const docs = settings.docs ? createDocs(settings.publicUrl) : []
-  const check = checkPath([...Object.values(contract), ...docs])
-  const allow = settings.corsOrigins?.length ? allowOrigins(settings.corsOrigins) : undefined
+  const checkPath = createPathCheck([...Object.values(contract), ...docs])
+  const cors = settings.corsOrigins?.length ? createCors(settings.corsOrigins) : undefined
   const hint = createOriginHint(settings, logger)
-  // One handler instead of three, since Express's router takes about as long for one as all of these.
+  // One handler instead of one for each check, since Express's router takes about as long for one as all of these.
   app.use((request, response, next) => {
-    const admit = () => {
+    const admitted = () => {
       requestsInFlight.countForAddress(request)
-      check(request, response, next)
+      checkPath(request, response, next)
     }
     requestsInFlight.add(request, response)
-    identifyRequest(request, response)
+    trackRequest(request, response)
     rejectMalformed(request)
     if (request.headers.origin !== undefined) hint(request)
-    if (allow) allow(request, response, admit)
-    else admit()
+    if (cors) cors(request, response, admitted)
+    else admitted()
   })
 
   const authenticate = createAuthentication(dependencies.findToken, settings.tokenIdHeader)
@@ -90,6 +90,6 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
   })
 
   for (const { path, handle } of docs) app.get(path, handle)
-  app.use(errorHandler(logger))
+  app.use(createErrorHandler(logger))
   return app
 }

@@ -126,7 +126,7 @@ function optional<Schema extends z.ZodType>(schema: Schema, example: string) {
   return schema.optional().meta({ examples: [example] })
 }
 
-/** Reads an absolute or relative `file:` URL as an absolute one. */
+/** Checks a DATABASE_URL, and makes the path of a file absolute. */
 const database = text.transform((text, context): string => {
   try {
     return databaseUrl(text)
@@ -211,7 +211,7 @@ const ISSUER_SETTINGS = ['jwtIssuer', 'jwtAudience', 'jwtJwksUrl'] as const
  * Reads the settings from the environment. White space at the ends of a value is not part of it, and an empty one counts as
  * not set.
  *
- * @throws OperatorError that names every mistake
+ * @throws {OperatorError} that names every mistake
  */
 export function readSettings(environment: Environment): Settings {
   const names = Object.keys(SettingsSchema.shape)

@@ -3,7 +3,7 @@ import { migrateDatabase, nameDatabase, openDatabase } from '@plant-store/prisma
 import { LRUCache } from 'lru-cache'
 import pino, { type Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
-import { createTokenStore, findOwnToken, type TokenStore } from './accounts/tokens.ts'
+import { createOwnTokenLookup, createTokenStore, type TokenStore } from './accounts/tokens.ts'
 import { checkPort, openPublicPort, startAdminPort } from './http/ports.ts'
 import { createRequestsInFlight } from './http/requests-in-flight.ts'
 import { createCursors } from './plants/cursor.ts'
@@ -37,7 +37,8 @@ const READINESS_TTL = 1_000
  *
  * @param overrides the settings that are not the default
  * @param logger default: a silent one
- * @throws OperatorError if a port cannot be listened on; StorageError if the database cannot be used
+ * @throws {OperatorError} if a port cannot be listened on
+ * @throws {StorageError} if the database cannot be used
  */
 export async function startServer(
   overrides: Partial<Settings> = {},
@@ -116,9 +117,9 @@ export async function startServer(
   }
 }
 
-/** Applies the pending migrations and logs them, before and after, and that it waits; `begin` is called if there are any. */
-async function migrate(databaseUrl: string, logger: Logger, begin: () => void): Promise<void> {
-  const startedAt = performance.now()
+/** Applies the pending migrations and logs them, before and after, and that it waits; `onBegin` is called if there are any. */
+async function migrate(databaseUrl: string, logger: Logger, onBegin: () => void): Promise<void> {
+  const begin = performance.now()
   const logWaiting = () => logger.info({ database: nameDatabase(databaseUrl) }, 'waiting for the database')
   const timer = setTimeout(logWaiting, SILENCE)
   const onPending = (migrations: string[], isNew: boolean) => {
@@ -127,20 +128,20 @@ async function migrate(databaseUrl: string, logger: Logger, begin: () => void): 
       { migrations },
       isNew ? 'creating the tables' : 'migrating the database; with many plants, this takes minutes',
     )
-    begin()
+    onBegin()
   }
   const { applied } = await migrateDatabase(databaseUrl, undefined, { onPending }).finally(() => clearTimeout(timer))
   if (applied.length === 0) return
-  const seconds = Math.round(performance.now() - startedAt) / 1_000
+  const seconds = Math.round(performance.now() - begin) / 1_000
   logger.info({ migrations: applied, seconds }, 'database migrated')
 }
 
 /** Creates the lookup of own tokens, which have no dots, and of JSON Web Tokens, which have two, if the settings name an issuer. */
 async function createTokenLookup(tokens: TokenStore, settings: Settings, logger: Logger): Promise<FindToken> {
-  const findOwn = findOwnToken(tokens)
+  const findOwn = createOwnTokenLookup(tokens)
   const { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl: keysUrl } = settings
   if (!issuer || !audience || !keysUrl) return findOwn
-  const { verifyJsonWebToken } = await import('./accounts/json-web-token.ts')
-  const verify = verifyJsonWebToken({ issuer, audience, keysUrl }, logger)
+  const { createJsonWebTokenLookup } = await import('./accounts/json-web-token.ts')
+  const verify = createJsonWebTokenLookup({ issuer, audience, keysUrl }, logger)
   return (token) => (token.includes('.') ? verify(token) : findOwn(token))
 }

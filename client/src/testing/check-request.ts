@@ -33,7 +33,7 @@ const MAX_BODY_BYTES = 100 * 1024
 /**
  * Checks the parts of a request, and reads the input of an operation from them.
  *
- * @throws ApiError of the first part that is invalid, with all that is wrong in it
+ * @throws {ApiError} of the first part that is invalid, with all that is wrong in it
  */
 export function readInput(
   operation: OperationName,

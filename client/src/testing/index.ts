@@ -8,7 +8,7 @@ import { writeJson } from '../wire/json.ts'
 import { writeRequest } from '../wire/request.ts'
 import { orUndefined, requireKnown } from '../wire/values.ts'
 import { createRequestId, readInput, reject, type Scope } from './check-request.ts'
-import { type Account, type Handled, type Handler, handlers, type StoredPlant } from './operations.ts'
+import { type Account, type Handler, handlers, type OperationResult, type StoredPlant } from './operations.ts'
 
 export { type ApiErrorOptions, createApiError } from './check-request.ts'
 export type { StoredPlant } from './operations.ts'
@@ -192,8 +192,8 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   }
 
   /** Handles an input that was checked. */
-  function handle(operation: OperationName, input: unknown, account: string): Handled<unknown> {
-    const own = accounts.get(account) ?? { number: accounts.size, plants: new Map(), lastPosition: 0 }
+  function handle(operation: OperationName, input: unknown, account: string): OperationResult<unknown> {
+    const own = accounts.get(account) ?? { number: accounts.size, plants: new Map(), lastSeq: 0 }
     accounts.set(account, own)
     return (handlers[operation] as Handler<unknown, unknown>)(input, own)
   }
@@ -218,7 +218,7 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   }
 
   function plants(account = 'default'): StoredPlant[] {
-    return [...(accounts.get(account)?.plants.values() ?? [])].map(({ position: _, ...plant }) => plant)
+    return [...(accounts.get(account)?.plants.values() ?? [])].map(({ seq: _, ...plant }) => plant)
   }
 
   function failNext(fault: Fault, times = 1, operation?: OperationName): void {

@@ -10,7 +10,7 @@ export interface StoredPlant extends Plant {
 }
 
 /** A plant and its position in the list of its account, which no other one gets. */
-type Row = StoredPlant & { readonly position: number }
+type Row = StoredPlant & { readonly seq: number }
 
 /** What the fake remembers of an account. */
 export interface Account {
@@ -18,11 +18,11 @@ export interface Account {
   readonly number: number
   /** The plants by their ids, in order of creation. */
   readonly plants: Map<bigint, Row>
-  lastPosition: number
+  lastSeq: number
 }
 
 /** How an operation responds, unless it throws an `ApiError`. */
-export interface Handled<TData> {
+export interface OperationResult<TData> {
   readonly data: TData
   /**
    * The fields of the input that the handler has not used: none. `({ limit, ...unused }) => ({ data, unused })` does not compile
@@ -34,7 +34,7 @@ export interface Handled<TData> {
 }
 
 /** Responds to the input of an operation, which was checked. */
-export type Handler<TInput, TData> = (input: TInput, account: Account) => Handled<TData>
+export type Handler<TInput, TData> = (input: TInput, account: Account) => OperationResult<TData>
 
 type Input<TName extends OperationName> = NonNullable<Parameters<Operations[TName]>[0]>
 
@@ -42,7 +42,7 @@ type Input<TName extends OperationName> = NonNullable<Parameters<Operations[TNam
 export const handlers: { [TName in OperationName]: Handler<Input<TName>, Awaited<ReturnType<Operations[TName]>>> } = {
   createPlant({ id, name, tag, ...unused }, account) {
     const key = BigInt(id)
-    const added = { id: key, name, ...(tag !== undefined && { tag }), position: ++account.lastPosition }
+    const added = { id: key, name, ...(tag !== undefined && { tag }), seq: ++account.lastSeq }
     const plant = account.plants.get(key) ?? added
     if (plant.name !== name || plant.tag !== tag) reject('idTaken', errorMessages.idTaken)
     account.plants.set(key, plant)
@@ -51,20 +51,20 @@ export const handlers: { [TName in OperationName]: Handler<Input<TName>, Awaited
 
   getPlants({ limit, cursor, ...unused }, { number, plants }) {
     const after = cursor === undefined ? 0 : readCursor(cursor, number)
-    const rest = [...plants.values()].filter(({ position }) => position > after)
+    const rest = [...plants.values()].filter(({ seq }) => seq > after)
     const page = rest.slice(0, limit)
-    const nextCursor = page.length < rest.length ? `${number}:${page.at(-1)?.position}` : undefined
+    const nextCursor = page.length < rest.length ? `${number}:${page.at(-1)?.seq}` : undefined
     return { data: page.map(toBody), nextCursor, unused }
   },
 }
 
-/** Returns the position in a cursor. Its plant may be deleted. */
+/** Returns the `seq` in a cursor. Its plant may be deleted. */
 function readCursor(cursor: string, account: number): number {
-  const [, owner, position] = /^(\d+):(\d+)$/.exec(cursor) ?? []
+  const [, owner, seq] = /^(\d+):(\d+)$/.exec(cursor) ?? []
   if (Number(owner) !== account) reject('invalidQuery', errorMessages.invalidCursor)
-  return Number(position)
+  return Number(seq)
 }
 
-function toBody({ id: _, position: __, ...shown }: Row): Plant {
+function toBody({ id: _, seq: __, ...shown }: Row): Plant {
   return shown
 }

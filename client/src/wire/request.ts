@@ -40,7 +40,7 @@ interface WrittenRequest {
  * Writes the input of an operation: the path with the query, and the body.
  *
  * @param page fields that replace those of the input
- * @throws UsageError with an issue for each field that is missing, unknown or cannot be sent exactly
+ * @throws {UsageError} with an issue for each field that is missing, unknown or cannot be sent exactly
  */
 export function writeRequest(route: Route, input: unknown, page: Fields = {}): WrittenRequest {
   const { inPath = [], query = [], body = [], required = [], int64s = {} } = route
@@ -100,7 +100,7 @@ export function defaultHeaders(body: string | undefined): HeaderFields {
 /**
  * Reads headers: an object, `Headers`, or pairs.
  *
- * @throws UsageError if a header is invalid. The runtime's own error would show the value, which may be a secret.
+ * @throws {UsageError} if a header is invalid. The runtime's own error would show the value, which may be a secret.
  */
 export function readHeaders(headers: unknown, path: string): HeaderFields {
   if (!headers || typeof headers !== 'object') reject(path, 'must be an object')

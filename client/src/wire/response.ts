@@ -1,4 +1,4 @@
-import { ApiError, type FailedCall, MalformedResponseError, type ResponseHead } from '../errors.ts'
+import { ApiError, type CallInfo, MalformedResponseError, type ResponseHead } from '../errors.ts'
 import type { ErrorBody } from '../generated/types.ts'
 import { observe } from '../hooks.ts'
 import type { FetchResponse } from '../options.ts'
@@ -31,13 +31,13 @@ interface Reader {
  * Reads the text of a response, up to a limit: a small response can decompress to gigabytes.
  *
  * @param limit in bytes. Where `fetch` has no streams, as in React Native, all of it was read, and its characters count.
- * @throws MalformedResponseError if the response is larger. The rest is not read, and its connection is closed.
+ * @throws {MalformedResponseError} if the response is larger. The rest is not read, and its connection is closed.
  */
 export async function readText(
   response: FetchResponse,
   limit: number,
   head: ResponseHead,
-  call: FailedCall,
+  call: CallInfo,
 ): Promise<string> {
   // jsdom has none, nor streams.
   const decoder = globalThis.TextDecoder && new TextDecoder()
@@ -60,9 +60,10 @@ export type Returns = Pick<Route, 'status' | 'returns' | 'parse'>
 /**
  * Reads the data of a response. Its fields are not checked, so that a later service may add some.
  *
- * @throws ApiError if the service responded with an error, MalformedResponseError if the response is not the service's
+ * @throws {ApiError} if the service responded with an error
+ * @throws {MalformedResponseError} if the response is not the service's
  */
-export function readData(text: string, head: ResponseHead, call: FailedCall & Returns): unknown {
+export function readData(text: string, head: ResponseHead, call: CallInfo & Returns): unknown {
   const { status, headers } = head
   const { returns, parse = JSON.parse } = call
   if (status === call.status && !returns) return undefined

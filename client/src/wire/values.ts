@@ -17,7 +17,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
  * @param argument what the object is, in an error
  * @param prefix what precedes the name of a field
  * @param hint what is added to the error
- * @throws UsageError with an issue for each unknown field
+ * @throws {UsageError} with an issue for each unknown field
  */
 export function requireKnown<T>(
   value: T,

@@ -67,10 +67,10 @@ export function createAuthentication(
     const cached = cache.get(token)
     if (cached && Date.now() < cached.expiresAt) return cached
     // A lookup that takes long shows the token as it was before.
-    const start = performance.now()
+    const begin = performance.now()
     const found = await findToken(token)
     if (typeof found === 'string') throw rejected(found)
-    cache.set(token, found, { start })
+    cache.set(token, found, { start: begin })
     return found
   }
 

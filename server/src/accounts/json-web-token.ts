@@ -42,7 +42,7 @@ const LOG_INTERVAL = 10_000
  * Verifies the JSON Web Tokens of an issuer (RFC 7519, RFC 8725). The claim `sub` is the account, `scope` or `scp` has the
  * scopes: the issuer is trusted with both.
  */
-export function verifyJsonWebToken({ issuer, audience, keysUrl }: TokenIssuer, logger: Logger): FindToken {
+export function createJsonWebTokenLookup({ issuer, audience, keysUrl }: TokenIssuer, logger: Logger): FindToken {
   const keys = jose.createRemoteJWKSet(new URL(keysUrl), {
     timeoutDuration: FETCH_TIMEOUT,
     cooldownDuration: COOLDOWN,

@@ -45,7 +45,7 @@ export function createTokenStore(tokens: Tokens): TokenStore {
 }
 
 /** Looks up the tokens that this service has created. */
-export function findOwnToken(tokens: TokenStore): FindToken {
+export function createOwnTokenLookup(tokens: TokenStore): FindToken {
   return async (text) => {
     const token = isWellFormedToken(text) ? await tokens.find(hashToken(text)) : undefined
     if (!token) return 'tokenInvalid'

@@ -148,7 +148,7 @@ with a password as DATABASE_URL. PGPASSWORD and ~/.pgpass work too.`
 /**
  * Writes a line, and waits until the system has taken it.
  *
- * @throws OperatorError with the error of the system as its cause
+ * @throws {OperatorError} with the error of the system as its cause
  */
 function writeLine(stream: Writable, text: string): Promise<void> {
   return new Promise((resolve, reject) => {

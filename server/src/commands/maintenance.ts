@@ -28,7 +28,7 @@ export interface CopyOptions {
 /**
  * Asks the admin port whether the server is ready, and prints that it is.
  *
- * @throws OperatorError with the reason if it is not, with exit code 2 if the settings name no admin port
+ * @throws {OperatorError} with the reason if it is not, with exit code 2 if the settings name no admin port
  */
 export async function checkReadiness({ settings: { adminHost, adminPort }, print }: Context): Promise<void> {
   if (!adminPort) throw new OperatorError('ADMIN_PORT must be a port, such as 3001, on which the server can be asked')
@@ -70,7 +70,7 @@ export async function migrate({ settings, print, progress }: Context, { check }:
 export async function backup({ settings, print, progress }: Context, file: string): Promise<void> {
   const target = path.resolve(file)
   await backupDatabase(settings.databaseUrl, target, (done, total) =>
-    progress(`Copying the database: ${count(done, 'byte')} of at most ${count(total, 'byte')}`),
+    progress(`Copying the database: ${formatCount(done, 'byte')} of at most ${formatCount(total, 'byte')}`),
   )
   await print(`The database is copied to ${target}.`)
 }
@@ -80,15 +80,17 @@ export async function copy({ settings, print, progress }: Context, { from, to }:
   if (from === undefined && to === undefined) {
     throw new OperatorError('name the source with --from or the target with --to; the other one is DATABASE_URL')
   }
-  const addresses = [readAddress(from, '--from', settings), readAddress(to, '--to', settings)] as const
+  const addresses = [readCopyUrl(from, '--from', settings), readCopyUrl(to, '--to', settings)] as const
   const { source, target, plants, tokens } = await copyDatabase(...addresses, (done, total) =>
-    progress(`Copying: ${done.toLocaleString('en-US')} of ${count(total, 'plant')}`),
+    progress(`Copying: ${done.toLocaleString('en-US')} of ${formatCount(total, 'plant')}`),
   )
   const name = target.charAt(0).toUpperCase() + target.slice(1)
-  await print(`${name} is now a copy of ${source}: ${count(plants, 'plant')} and ${count(tokens, 'token')}.`)
+  await print(
+    `${name} is now a copy of ${source}: ${formatCount(plants, 'plant')} and ${formatCount(tokens, 'token')}.`,
+  )
 }
 
-function readAddress(url: string | undefined, option: string, settings: Settings): CopyAddress {
+function readCopyUrl(url: string | undefined, option: string, settings: Settings): CopyAddress {
   if (url === undefined) return { url: settings.databaseUrl, setting: 'DATABASE_URL' }
   try {
     return { url: databaseUrl(url), setting: option }
@@ -98,6 +100,6 @@ function readAddress(url: string | undefined, option: string, settings: Settings
   }
 }
 
-function count(rows: number, name: string): string {
+function formatCount(rows: number, name: string): string {
   return `${rows.toLocaleString('en-US')} ${name}${rows === 1 ? '' : 's'}`
 }

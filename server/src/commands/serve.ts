@@ -20,12 +20,12 @@ const DEMO_DAYS = 7
 /**
  * Serves until a signal, and then shuts down. On an empty database it prints how to begin.
  *
- * @throws OperatorError if a port cannot be listened on, an error of the database, or an uncaught exception, which leaves an unknown state, with everything closed
+ * @throws {OperatorError} if a port cannot be listened on, an error of the database, or an uncaught exception, which leaves an unknown state, with everything closed
  */
 export async function serve(context: Context): Promise<void> {
   const { settings, logger } = context
   setFlagsFromString(HEAP_GROWTH)
-  const faults: unknown[] = []
+  const exceptions: unknown[] = []
   const stopping = new Promise<void>((resolve) => {
     void firstSignal().then((signal) => {
       logger.info({ signal }, 'closing')
@@ -34,7 +34,7 @@ export async function serve(context: Context): Promise<void> {
     // Node.js raises a rejection that is not handled as one, too.
     process.on('uncaughtException', (error) => {
       logger.fatal({ err: error }, 'uncaught exception, shutting down')
-      faults.push(error)
+      exceptions.push(error)
       resolve()
     })
   })
@@ -52,7 +52,7 @@ export async function serve(context: Context): Promise<void> {
     // A startup has nothing to finish: it ends with the process.
     starting.catch(() => {})
   }
-  if (faults.length > 0) throw faults[0]
+  if (exceptions.length > 0) throw exceptions[0]
 }
 
 /** Says that the server is ready, and where: on a terminal, the last lines are links. */

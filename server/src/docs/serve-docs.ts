@@ -37,7 +37,7 @@ export function createDocs(publicUrl: string | undefined): (Endpoint & { handle:
   let document: object | undefined
 
   function route(target: string, content: Buffer, extension = path.extname(target)) {
-    const etag = tagOf(content)
+    const etag = etagOf(content)
     const handle: RequestHandler = (_request, response) => send(response.type(extension), content, etag)
     return { method: 'GET', path: target, handle }
   }
@@ -64,12 +64,12 @@ export function createDocs(publicUrl: string | undefined): (Endpoint & { handle:
 }
 
 /** Returns the tag by which clients revalidate what they have cached. */
-function tagOf(content: Buffer): string {
+function etagOf(content: Buffer): string {
   return `"${createHash('sha256').update(content).digest('base64url')}"`
 }
 
 /** Sends content that clients cache and revalidate, so that they see a new version immediately. */
-function send(response: Response, content: Buffer, etag = tagOf(content)): void {
+function send(response: Response, content: Buffer, etag = etagOf(content)): void {
   // Express sends a 304 to a client that has this version.
   response.set({ 'Cache-Control': 'no-cache', 'Content-Security-Policy': PAGE_POLICY, ETag: etag }).send(content)
 }

@@ -11,8 +11,8 @@ import { sendJson } from './responses.ts'
 
 declare module 'node:http' {
   interface ServerResponse {
-    /** The number of the `Error` body; undefined if the response has none. */
-    errorNumber?: number
+    /** The code of the `Error` body; undefined if the response has none. */
+    errorCode?: number
   }
 }
 
@@ -30,7 +30,7 @@ export class HttpError extends Error {
   readonly headers: Record<string, string>
 
   /**
-   * @param errorName the entry of the error catalogue; it decides the status and the number
+   * @param errorName the entry of the error catalogue; it decides the status and the code
    * @param message what to fix, in one sentence that names the field; never a token, nor a value of the body
    * @param options `headers` of the response, such as `Allow` or `Retry-After`, and the underlying error as `cause`, which is
    *   logged and never sent
@@ -65,7 +65,7 @@ export function unavailable(message: string, retryAfter: number, cause?: unknown
 }
 
 /** Responds to every failure with an `Error` body. What is not a {@link HttpError} is a fault of the server: 500, logged. */
-export function errorHandler(logger: Logger): ErrorRequestHandler {
+export function createErrorHandler(logger: Logger): ErrorRequestHandler {
   const mayWarn = oncePer(REPEATED)
 
   function log(failure: HttpError, requestId: string): void {
@@ -125,7 +125,7 @@ export function sendError(response: ServerResponse, failure: HttpError): void {
   // On a connection that stays open, Node.js reads and discards the rest of the body.
   if (!request.complete && response.getHeader('Connection') === 'close') closeLingering(request)
   response.statusCode = failure.status
-  response.errorNumber = failure.body.error
+  response.errorCode = failure.body.error
   sendJson(response, JSON.stringify(failure.body))
 }
 

@@ -20,7 +20,7 @@ const TOO_LARGE = 10 ** 19
 /** The end of those messages of `JSON.parse` that do not quote the text. */
 const POSITION = / at position (\d+) \(line \d+ column \d+\)$/
 
-/** An object of at most so many characters is looked at one by one; a longer one may have more than {@link MAX_VALUES}. */
+/** An object of at most so many characters is scanned character by character; a longer one may have more than {@link MAX_VALUES}. */
 const MAX_PLAIN = 1_000
 /** What may be a number that is not exact: one with many digits, a fraction or an exponent. */
 const INEXACT = /\d{16}|\d[.Ee]/
@@ -45,7 +45,7 @@ export class JsonSyntaxError extends Error {
  * Parses JSON as `JSON.parse` does, but exactly: an integer that is not safe as a `number` becomes a `bigint`, and a fraction
  * that would be rounded to an integer becomes NaN.
  *
- * @throws JsonSyntaxError if the text is not JSON, has a duplicate key, or exceeds {@link MAX_DEPTH} or {@link MAX_VALUES}
+ * @throws {JsonSyntaxError} if the text is not JSON, has a duplicate key, or exceeds {@link MAX_DEPTH} or {@link MAX_VALUES}
  */
 export function parseJson(text: string): unknown {
   return parsePlain(text) ?? parseWithSource(text)

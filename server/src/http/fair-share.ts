@@ -2,7 +2,7 @@
 import { isIP, SocketAddress } from 'node:net'
 import type { Request } from 'express'
 
-/** How many times of what is free a client may hold. */
+/** A client may hold so many times what is free. */
 const FACTOR = 8
 /** Up to so many clients that hold nothing are kept. */
 const MIN_SWEEP = 1_000

@@ -18,14 +18,14 @@ const SINGLE_HEADERS = new Set(['authorization', 'host'])
 const MAX_HEADERS = 1000
 
 /** Gives a request its id and reports its end. */
-export function identifyRequest(request: Request, response: Response): void {
+export function trackRequest(request: Request, response: Response): void {
   const id = request.headers['x-request-id']
   request.requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
   if (events.listenerCount('requestEnded') === 0) return
   const begin = performance.now()
   response.once('close', () => {
     const seconds = (performance.now() - begin) / 1000
-    events.emit('requestEnded', { request, status: finalStatus(response), seconds, error: response.errorNumber })
+    events.emit('requestEnded', { request, status: finalStatus(response), seconds, errorCode: response.errorCode })
   })
 }
 
@@ -68,7 +68,7 @@ function malformed(errorName: ErrorName, message?: string): HttpError {
 
 /** Rejects a request whose target Express cannot read: it would not call any middleware. */
 export function rejectTarget(request: Request, response: Response): void {
-  identifyRequest(request, response)
+  trackRequest(request, response)
   const message = 'The request target is invalid. Use a path, or an http or https URL.'
   sendError(response, malformed('badRequest', message))
 }

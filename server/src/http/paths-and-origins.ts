@@ -28,12 +28,12 @@ const METHODS = [...new Set(['HEAD', ...Object.values(contract).map(({ method })
  * section 15.5.6), and responds to `OPTIONS`. It comes before the routes: of two paths that match, the one with fewer
  * parameters counts for every method.
  */
-export function checkPath(routes: readonly Endpoint[]): RequestHandler {
-  const paths = [...new Set(routes.map(({ path }) => path))]
+export function createPathCheck(endpoints: readonly Endpoint[]): RequestHandler {
+  const paths = [...new Set(endpoints.map(({ path }) => path))]
   const known = paths
     .toSorted((one, other) => one.split(PARAMETER).length - other.split(PARAMETER).length)
     .map((path) => {
-      const methods = routes.filter((route) => route.path === path).map(({ method }) => method)
+      const methods = endpoints.filter((endpoint) => endpoint.path === path).map(({ method }) => method)
       const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort()
       return { path, pattern: new RegExp(`^${path.replace(PARAMETER, '/[^/]+')}$`), allowed, allow: allowed.join(', ') }
     })
@@ -62,7 +62,7 @@ export function checkPath(routes: readonly Endpoint[]): RequestHandler {
  * It comes before authentication, since a preflight has no token, and leaves the response to `OPTIONS` to the path.
  * Credentials stay off: the token is a header, not a cookie.
  */
-export function allowOrigins(origins: readonly string[]): RequestHandler {
+export function createCors(origins: readonly string[]): RequestHandler {
   return cors({
     origin: [...origins],
     methods: METHODS,

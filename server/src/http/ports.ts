@@ -51,7 +51,7 @@ const CHUNKS_PER_TURN = 256
 /**
  * Checks that a port can be listened on. A connection that arrives in this moment is closed.
  *
- * @throws OperatorError
+ * @throws {OperatorError}
  */
 export async function checkPort({ host, port }: Address): Promise<void> {
   const server = net.createServer((socket) => socket.destroy())
@@ -65,7 +65,7 @@ export async function checkPort({ host, port }: Address): Promise<void> {
  * each, and the operating system shares the connections out among them. Where it cannot, such as on macOS and Windows, one
  * listens.
  *
- * @throws OperatorError if the port cannot be listened on
+ * @throws {OperatorError} if the port cannot be listened on
  */
 export async function openPublicPort(app: Express, settings: Settings, logger: Logger): Promise<OpenPort> {
   const { host, port } = settings
@@ -165,7 +165,7 @@ function yieldBetweenChunks(request: IncomingMessage): void {
   }
 }
 
-/** @throws OperatorError that names the settings of the address, which begin with the prefix */
+/** @throws {OperatorError} that names the settings of the address, which begin with the prefix */
 async function listen(server: net.Server, address: Address, prefix = ''): Promise<void> {
   try {
     await once(server.listen(address), 'listening')
@@ -225,7 +225,7 @@ function createOpenPort(
  *
  * @param whyNotReady returns why requests would fail, in a sentence; undefined: they would not
  * @param metrics undefined until the database is open
- * @throws OperatorError if the port cannot be listened on
+ * @throws {OperatorError} if the port cannot be listened on
  */
 export async function startAdminPort(
   { adminHost: host, adminPort: port }: Settings,

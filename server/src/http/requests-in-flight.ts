@@ -13,7 +13,7 @@ const CHECK_INTERVAL = 1_000
 const SCAN_INTERVAL = 5
 
 /**
- * A request from its begin until the operating system has taken its response. It is in one of these states:
+ * A request from its beginning until the operating system has taken its response. It is in one of these states:
  *
  * - working: the server works on the request.
  * - waiting: the request waits for its client, which sends the body or reads the response. It gives way to others.
@@ -25,8 +25,8 @@ export interface Slot {
   readonly response: Response
   /** The position among all slots. */
   index: number
-  /** The address or the account that the request is counted for; undefined: the request is shed, or done. */
-  client: string | undefined
+  /** Who it shares the places as: its address or account; undefined: the request is shed, or done. */
+  sharer: string | undefined
   /** Since when the request is waiting, by `performance.now()`; undefined: it is not. */
   waitsSince: number | undefined
   /** How many bytes of the connection the operating system had taken then. */
@@ -40,13 +40,13 @@ export interface RequestsInFlight {
   /**
    * Counts a request for its address, until its response is sent.
    *
-   * @throws HttpError `unavailable` if the address has its share of requests in flight
+   * @throws {HttpError} `unavailable` if the address has its share of requests in flight
    */
   countForAddress(request: Request): void
   /**
    * Counts a request for its account instead, once that is known.
    *
-   * @throws HttpError `unavailable` if the account has its share of requests in flight
+   * @throws {HttpError} `unavailable` if the account has its share of requests in flight
    */
   countForAccount(request: Pick<Request, 'slot' | 'identity'>): void
   /** Returns how many requests are in flight. */
@@ -76,8 +76,8 @@ export function createRequestsInFlight({
   let mostWaiting = 0
 
   function release(slot: Slot): void {
-    if (slot.client !== undefined) share.release(slot.client)
-    slot.client = undefined
+    if (slot.sharer !== undefined) share.release(slot.sharer)
+    slot.sharer = undefined
   }
 
   function remove(slot: Slot): void {
@@ -89,14 +89,15 @@ export function createRequestsInFlight({
     if (last !== slot) slots[slot.index] = last
   }
 
-  function hold(slot: Slot, client: string): void {
+  /** Takes a place for an address or an account, or throws `unavailable`. */
+  function hold(slot: Slot, sharer: string): void {
     // What could not be parsed has its response while its token is looked up; nothing would release it any more.
     if (isDone(slot)) return
     const isBehind = !slot.response.socket
     const isFull = isBehind && share.used() >= maxRequestsInFlight / 2
-    if (!isFull && (share.hasRoom(client) || makeRoom(client))) {
-      share.take(client)
-      slot.client = client
+    if (!isFull && (share.hasRoom(sharer) || makeRoom(sharer))) {
+      share.take(sharer)
+      slot.sharer = sharer
       return
     }
     // Its response would wait in memory for those to earlier requests.
@@ -113,8 +114,8 @@ export function createRequestsInFlight({
       if (isDone(slot)) remove(slot)
       noteWaiting(slot, now)
     }
-    const waiting = slots.filter(({ waitsSince, client }) => waitsSince !== undefined && client !== undefined)
-    return [...Map.groupBy(waiting, ({ client }) => client).values()]
+    const waiting = slots.filter(({ waitsSince, sharer }) => waitsSince !== undefined && sharer !== undefined)
+    return [...Map.groupBy(waiting, ({ sharer }) => sharer).values()]
   }
 
   /**
@@ -123,14 +124,14 @@ export function createRequestsInFlight({
    *
    * @returns whether there is room now
    */
-  function makeRoom(client: string): boolean {
+  function makeRoom(sharer: string): boolean {
     const now = performance.now()
-    if (now < nextScan && mostWaiting <= share.heldBy(client) + 1) return false
+    if (now < nextScan && mostWaiting <= share.heldBy(sharer) + 1) return false
     nextScan = now + SCAN_INTERVAL
     const most = scan(now).reduce((one, other) => (other.length > one.length ? other : one), [])
     mostWaiting = most.length
-    if (share.hasRoom(client)) return true
-    if (mostWaiting <= share.heldBy(client) + 1) return false
+    if (share.hasRoom(sharer)) return true
+    if (mostWaiting <= share.heldBy(sharer) + 1) return false
     const longest = most.reduce((one, other) => (Number(other.waitsSince) < Number(one.waitsSince) ? other : one))
     release(longest)
     longest.request.socket.destroy()
@@ -138,7 +139,7 @@ export function createRequestsInFlight({
     return true
   }
 
-  function check(): void {
+  function disconnectUnread(): void {
     const now = performance.now()
     scan(now)
     for (const slot of slots) {
@@ -152,10 +153,10 @@ export function createRequestsInFlight({
 
   return {
     add(request, response) {
-      const slot = { request, response, index: slots.length, client: undefined, waitsSince: undefined, taken: 0 }
+      const slot = { request, response, index: slots.length, sharer: undefined, waitsSince: undefined, taken: 0 }
       request.slot = slot
       slots.push(slot)
-      timer ??= setInterval(check, CHECK_INTERVAL).unref()
+      timer ??= setInterval(disconnectUnread, CHECK_INTERVAL).unref()
       response.once('close', () => {
         // Without a response yet, the server still works on it; a scan removes it later.
         if (isDone(slot)) remove(slot)

@@ -16,13 +16,13 @@ const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
 export type JsonPieces = () => Promise<Buffer | undefined>
 
 /** Passes JSON text, whole or in pieces that are read while they are sent, as the response body `T` that it represents. */
-export function serializedJson<T>(json: Buffer | JsonPieces): T {
+export function asBody<T>(json: Buffer | JsonPieces): T {
   const body: unknown = json
   return body as T
 }
 
 /**
- * Gives all responses of an app their common headers, and makes `response.json` send a value or {@link serializedJson}, and do
+ * Gives all responses of an app their common headers, and makes `response.json` send a value or {@link asBody}, and do
  * nothing else: Express's own also looks for a charset, a replacer, an ETag and freshness with every response.
  */
 export function extendResponses(app: Express): void {
@@ -62,7 +62,7 @@ export function sendJson(response: ServerResponse, json: Buffer | string): void 
 async function sendPieces(response: Response, readNext: JsonPieces): Promise<void> {
   response.setHeader('Content-Type', JSON_CONTENT_TYPE)
   try {
-    // A response to HEAD has no body, so nothing is read.
+    // A response to HEAD has no body, so no other piece is read.
     while (response.req.method !== 'HEAD' && !response.closed) {
       const piece = await readNext()
       if (piece === undefined || response.closed) break

@@ -18,7 +18,7 @@ export interface Cursors {
   /**
    * Returns the `seq` in a cursor.
    *
-   * @throws HttpError `invalidQuery` where it was not created for this account with this secret
+   * @throws {HttpError} `invalidQuery` where it was not created for this account with this secret
    */
   read(account: string, cursor: string): Promise<number>
 }

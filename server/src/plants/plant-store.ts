@@ -1,14 +1,14 @@
 import { errorMessages } from '@plant-store/contract'
 import type { PlantRow, Plants } from '@plant-store/prisma'
 import { HttpError, unavailable } from '../http/errors.ts'
-import { serializedJson } from '../http/responses.ts'
+import { asBody } from '../http/responses.ts'
 import type { Cursors } from './cursor.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { createLists } from './lists.ts'
 import type { Handlers } from './plants-router.ts'
 
 const MEBIBYTE = 2 ** 20
-/** What a row has as JSON besides its texts, about, in bytes. */
+/** How many bytes a row has as JSON besides its texts, about. */
 const ROW_BYTES = 100
 /** What takes more bytes as JSON: two or six. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
@@ -21,7 +21,7 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
   const lists = createLists(plants)
   const store = createGroupCommit<PlantRow, boolean | undefined>({
     ...BATCH_LIMITS,
-    weigh: ({ account, name, tag }) => ROW_BYTES + weigh(account) + weigh(name) + weigh(tag ?? ''),
+    weigh: ({ account, name, tag }) => ROW_BYTES + jsonBytes(account) + jsonBytes(name) + jsonBytes(tag ?? ''),
     commit: (rows) => storeAll(plants, rows),
   })
 
@@ -29,7 +29,7 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
     /**
      * Stores a plant, durably. Creating it again with the same content stores nothing and succeeds.
      *
-     * @throws HttpError `idTaken` where the account has the id with other content, `unavailable` where it is
+     * @throws {HttpError} `idTaken` where the account has the id with other content, `unavailable` where it is
      *   deleted again and again
      */
     async createPlant({ id, name, tag, ...unused }, account) {
@@ -46,14 +46,14 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
       const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
       const { json, next } = await lists.read(account, { limit, after })
       const nextCursor = next === undefined ? undefined : await cursors.write(account, next)
-      return { body: serializedJson(json), nextCursor, unused }
+      return { body: asBody(json), nextCursor, unused }
     },
   }
 }
 
 /**
- * Stores the rows that are new, all in one transaction, and returns for each whether its account has it now; undefined: it was
- * deleted between each of three attempts and the look at it.
+ * Stores the rows that are new, all in one transaction, and returns for each whether its account has it now; undefined:
+ * three times, it was deleted before it could be compared.
  */
 async function storeAll(plants: Plants, rows: PlantRow[], attempts = 3): Promise<(boolean | undefined)[]> {
   const inserted = await plants.insert(rows)
@@ -65,6 +65,6 @@ async function storeAll(plants: Plants, rows: PlantRow[], attempts = 3): Promise
 }
 
 /** Returns how many bytes a text has as JSON, without the quotes around it. Most texts need not be written for that. */
-function weigh(text: string): number {
+function jsonBytes(text: string): number {
   return ESCAPED.test(text) ? Buffer.byteLength(JSON.stringify(text)) - 2 : Buffer.byteLength(text)
 }

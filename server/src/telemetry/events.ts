@@ -6,12 +6,12 @@ export const CLIENT_CLOSED_REQUEST = 499
 
 /** A request that has got its response, or whose connection has closed before. */
 export interface RequestEnded {
-  /** The request; its `pathPattern` is that of the operation, undefined if there is none. */
+  /** Its `pathPattern` is the known path that it matches, of the contract or the docs, such as `/plants`; undefined: none. */
   request: Request
   status: number
   seconds: number
-  /** The number of its `Error` body; undefined if it has none. */
-  error: number | undefined
+  /** The code of its `Error` body; undefined if it has none. */
+  errorCode: number | undefined
 }
 
 /** Why a request or connection was rejected without being handled. */
@@ -21,8 +21,8 @@ export const rejections = ['in-flight', 'gave-way', 'connections', 'rate-limit',
 export interface Events {
   requestEnded: [RequestEnded]
   requestRejected: [reason: (typeof rejections)[number]]
-  /** A request has no valid token: the number of the `Error` body of a 401. */
-  authenticationFailed: [error: number]
+  /** A request has no valid token: the code of the `Error` body of a 401. */
+  authenticationFailed: [errorCode: number]
   /** So many new plants were committed together. */
   batchCommitted: [size: number]
   /** So many new plants could not be committed. */

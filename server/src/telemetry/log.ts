@@ -117,7 +117,7 @@ const SECRET = /[^/]{24,}/g
  * every request once it has a listener. No line has a token or the text of a query.
  */
 export function logRequests(logger: Logger): void {
-  events.on('requestEnded', ({ request, status, seconds, error }) => {
+  events.on('requestEnded', ({ request, status, seconds, errorCode: error }) => {
     const { method, identity, requestId } = request
     const path = String(request.path)
       .replace(SECRET, '…')

@@ -63,7 +63,7 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources): M
 
   const rejectedHelp = 'Requests and connections that were rejected without being handled.'
   const rejected = addCounter('plant_store_rejected_total', rejectedHelp, 'reason', rejections)
-  const unauthenticatedHelp = 'Requests without a valid token, by the number of their Error body.'
+  const unauthenticatedHelp = 'Requests without a valid token, by the code of their Error body.'
   const unauthenticated = addCounter(
     'plant_store_authentication_failures_total',
     unauthenticatedHelp,
@@ -83,7 +83,7 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources): M
     buckets: DURATION_BUCKETS,
     registers,
   })
-  // Every operation has a series for each status that the contract declares from the beginning.
+  // From the beginning, every operation has a series for each status that the contract declares.
   for (const { method, path, responses } of operations) {
     for (const status of Object.keys(responses)) durations.zero(labelsOf(method, path, Number(status)))
   }
@@ -92,7 +92,7 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources): M
     requestEnded: ({ request: { method, pathPattern }, status, seconds }) =>
       durations.observe(labelsOf(method, pathPattern, status), seconds),
     requestRejected: (reason) => rejected.inc({ reason }),
-    authenticationFailed: (code) => unauthenticated.inc({ code }),
+    authenticationFailed: (errorCode) => unauthenticated.inc({ code: errorCode }),
     batchCommitted: (size) => batches.observe(size),
     writesRejected: (count, error) =>
       notWritten.inc({ reason: error instanceof StorageError ? error.fault : INTERNAL }, count),
@@ -106,7 +106,7 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources): M
   addGauge('plant_store_ready', '1 while /readyz responds 200, otherwise 0.', async () => Number(await isReady()))
   addGauge('plant_store_wal_bytes', "Size of SQLite's write-ahead log; 0 for PostgreSQL.", sources.logBytes)
   addGauge('plant_store_open_connections', 'Open connections of clients.', sources.openConnections)
-  addGauge('plant_store_requests_in_flight', 'Requests that the process works on.', sources.requestsInFlight)
+  addGauge('plant_store_requests_in_flight', 'Requests whose response is not sent yet.', sources.requestsInFlight)
 
   return {
     contentType: registry.contentType,

@@ -22,7 +22,7 @@ const END_OF_LINE = Buffer.from('\r\n')
  * some of it is missing.
  *
  * @param closed whether the connection is closed, which ends a body without a length
- * @throws Error if the bytes are not a response.
+ * @throws {Error} if the bytes are not a response.
  */
 function readResponse(
   bytes: Buffer,
@@ -45,7 +45,7 @@ function readResponse(
 /**
  * Reads all responses that came over a connection until it was closed.
  *
- * @throws Error if anything is left over.
+ * @throws {Error} if anything is left over.
  */
 export function readResponses(text: string, toHead = false): WireResponse[] {
   const responses: WireResponse[] = []
@@ -111,7 +111,7 @@ export async function readAll(socket: Socket): Promise<string> {
  * Sends one request or several, and reads everything until the server closes the connection.
  *
  * @param patience after how many milliseconds to end this side of the connection (default: never)
- * @throws Error if it stays open for ten seconds without more
+ * @throws {Error} if it stays open for ten seconds without more
  */
 export async function exchange(url: string, wire: string, patience?: number): Promise<string> {
   const socket = await openSocket(url)
@@ -131,7 +131,7 @@ export interface Connection {
   /**
    * Sends a request and waits for its response.
    *
-   * @throws Error if the connection ends, or is silent for a minute, before the response is whole.
+   * @throws {Error} if the connection ends, or is silent for a minute, before the response is whole.
    */
   send(wire: string): Promise<WireResponse & { milliseconds: number }>
 }

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import express, { type Express } from 'express'
 import { pino } from 'pino'
 import { afterFile } from '../../../test/helpers/temporary.ts'
-import { errorHandler } from '../../src/http/errors.ts'
+import { createErrorHandler } from '../../src/http/errors.ts'
 import { extendResponses } from '../../src/http/responses.ts'
 
 /** Serves an app with the responses and the errors of the service, until the end of the test file; returns its URL. */
@@ -15,7 +15,7 @@ export async function serveApp(register: (app: Express) => void): Promise<string
     next()
   })
   register(app)
-  app.use(errorHandler(pino({ level: 'silent' })))
+  app.use(createErrorHandler(pino({ level: 'silent' })))
   const server = app.listen(0, '127.0.0.1')
   afterFile(() => server.close())
   await once(server, 'listening')

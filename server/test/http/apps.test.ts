@@ -6,9 +6,9 @@ import type { Response } from 'express'
 import { expect, test } from 'vitest'
 import { until } from '../../../test/helpers/programs.ts'
 import { readBody } from '../../src/http/body.ts'
-import { checkPath } from '../../src/http/paths-and-origins.ts'
+import { createPathCheck } from '../../src/http/paths-and-origins.ts'
 import { createRequestsInFlight } from '../../src/http/requests-in-flight.ts'
-import { type JsonPieces, serializedJson } from '../../src/http/responses.ts'
+import { asBody, type JsonPieces } from '../../src/http/responses.ts'
 import { openSocket } from '../helpers/connection.ts'
 import { get, KEEP_ALIVE } from '../helpers/requests.ts'
 import { serveApp } from '../helpers/serve-app.ts'
@@ -30,7 +30,7 @@ function serveList(list: (response: Response) => JsonPieces): Promise<string> {
     app.use((request, response) => {
       requestsInFlight.add(request, response)
       requestsInFlight.countForAddress(request)
-      response.json(serializedJson(list(response)))
+      response.json(asBody(list(response)))
     }),
   )
 }
@@ -67,7 +67,7 @@ const routes = [
   { method: 'POST', path: '/beds/removals' },
 ]
 const url = await serveApp((app) => {
-  app.use(checkPath(routes)).use(async (request, response) => {
+  app.use(createPathCheck(routes)).use(async (request, response) => {
     await readBody(Object.assign(request, { tsRestRoute: { body: initContract().noBody() } }) as never, response)
     response.json({ id: 2n ** 63n - 1n })
   })

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest'
 import type * as z from 'zod'
 import { startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
-import { verifyJsonWebToken } from '../../src/accounts/json-web-token.ts'
+import { createJsonWebTokenLookup } from '../../src/accounts/json-web-token.ts'
 import { createApp, type Dependencies } from '../../src/app.ts'
 import { createRequestsInFlight } from '../../src/http/requests-in-flight.ts'
 import { OperatorError, readSettings, type Settings } from '../../src/index.ts'
@@ -116,7 +116,7 @@ test('what the settings accept, the app and the verifier of tokens take', () => 
       const requestsInFlight = createRequestsInFlight(settings)
       createApp({ requestsInFlight, handlers: {} } as Dependencies, settings, logger)
       const { jwtIssuer: issuer = '', jwtAudience: audience = '', jwtJwksUrl: keysUrl = '' } = settings
-      verifyJsonWebToken({ issuer, audience, keysUrl }, logger)
+      createJsonWebTokenLookup({ issuer, audience, keysUrl }, logger)
     }),
     { numRuns: 500 },
   )
