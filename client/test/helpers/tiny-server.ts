@@ -4,9 +4,6 @@ import { text } from 'node:stream/consumers'
 import { afterFile } from '../../../test/helpers/temporary.ts'
 import { type ClientOptions, createPlantStoreClient } from '../../src/index.ts'
 
-/** A server whose responses a test decides. */
-export type TinyServer = Awaited<ReturnType<typeof startTinyServer>>
-
 /** A request as the server received it. */
 interface ReceivedRequest {
   method: string
