@@ -1,6 +1,6 @@
 /**
- * Measures the cost of an SDK call relative to bare `fetch` with `JSON.parse`, with the same server in the same run. The
- * two take turns, so that other load on the machine affects both; the medians of the rounds are compared.
+ * Measures the cost of an SDK call relative to bare `fetch` with `JSON.parse`, with the same server in the same run.
+ * The two take turns, so that other load on the machine affects both; the medians of the rounds are compared.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

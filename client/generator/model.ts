@@ -1,4 +1,6 @@
-/** What the OpenAPI document says of operations, in the forms that the SDK has. The document has rejected all others. */
+/**
+ * What the OpenAPI document says of operations, in the forms that the SDK has. The document has rejected all others.
+ */
 import {
   type Components,
   type Content,

@@ -180,14 +180,17 @@ function nextDelay(error: PlantStoreError, call: Call): number | undefined {
   return retryAfterMs + Math.random() * Math.min(Math.max(5_000, retryDelay), retryDelay * 2 ** call.retries++)
 }
 
-/** Returns why a function failed, to be appended to a message. The message of a network error is only `fetch failed`. */
+/**
+ * Returns why a function failed, to be appended to a message. The message of a network error is only `fetch failed`.
+ */
 function reasonOf(error: unknown): string {
   const fields = Object(error)
   return orUndefined(() => `: ${fields.cause?.message || fields.cause?.code || fields.message || error}`) ?? ''
 }
 
 /**
- * Waits for work, which gets a signal that is aborted when it must end. Resolves to undefined when the time is up first.
+ * Waits for work, which gets a signal that is aborted when it must end. Resolves to undefined
+ * when the time is up first.
  *
  * @param time in milliseconds; `Infinity` for no limit
  * @throws {AbortError} when one of the signals of the call is aborted
@@ -237,7 +240,10 @@ function findAbort(call: Call): AbortError | TimeoutError | undefined {
   return new AbortError('aborted', `aborted ${text}`, call, fields)
 }
 
-/** What waits for each signal. One listener calls them all: Node.js 20 warns of more than ten, and `any` leaks memory on 22. */
+/**
+ * What waits for each signal. One listener calls them all: Node.js 20 warns of more than ten,
+ * and `any` leaks memory on 22.
+ */
 const waits = new WeakMap<Signal, Set<() => void>>()
 
 function endWaits(this: Signal): void {

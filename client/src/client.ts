@@ -13,7 +13,8 @@ import { orUndefined } from './wire/values.ts'
  */
 export interface PlantStoreClient extends Operations {
   /**
-   * The operations, never throwing: they return `{ ok: true, data }` or `{ ok: false, error }`, with the status and request id.
+   * The operations, never throwing: they return `{ ok: true, data }` or `{ ok: false, error }`,
+   * with the status and request id.
    *
    * @example
    * const result = await client.safe.createPlant({ id: 1, name: 'Ficus' })
@@ -30,8 +31,8 @@ export interface PlantStoreClient extends Operations {
   readonly raw: RawOperations
 
   /**
-   * The paged operations as loops. A page is fetched when the loop reaches it; the default `limit` is 100. An abort throws
-   * in the loop. A second loop over the same result starts again.
+   * The paged operations as loops. A page is fetched when the loop reaches it; the default `limit` is 100. An abort
+   * throws in the loop. A second loop over the same result starts again.
    *
    * @example
    * for await (const plant of client.iterate.getPlants({ limit: 500 })) console.log(plant.name)
@@ -67,7 +68,9 @@ export interface Success<TData> extends Pick<ResponseHead, 'status' | 'requestId
   readonly error?: undefined
 }
 
-/** The result of a `safe` call that failed. The status and request id are those of the error response, if there was one. */
+/**
+ * The result of a `safe` call that failed. The status and request id are those of the error response, if there was one.
+ */
 export interface Failure extends Partial<Pick<ResponseHead, 'status' | 'requestId'>> {
   readonly ok: false
   readonly error: PlantStoreError
@@ -181,7 +184,8 @@ async function* iteratePages(
 /**
  * Returns the cursor of the next page; undefined if this is the last page.
  *
- * The target of `rel="next"` in the header `Link` (RFC 8288) is read as text, since React Native's `URL` does not parse a query.
+ * The target of `rel="next"` in the header `Link` (RFC 8288) is read as text, since React
+ * Native's `URL` does not parse a query.
  *
  * @param earlier the cursors of this page, and of those before it
  * @throws {MalformedResponseError} if the link has no cursor, or one of these

@@ -47,13 +47,17 @@ export interface Issue {
 abstract class BaseError extends Error {
   /** Tells errors apart: switch on it. */
   declare abstract readonly kind: string
-  /** The method of the request, such as `POST`. Undefined if the options of the client were invalid, or without a call. */
+  /**
+   * The method of the request, such as `POST`. Undefined if the options of the client were invalid, or without a call.
+   */
   declare readonly method: string | undefined
   /** The URL of the request. Undefined where `method` is. */
   declare readonly url: string | undefined
   /** How many requests were sent. */
   declare readonly attempts: number
-  /** What is wrong, without the method and URL that `message` starts with. For an `ApiError`, the service's own text. */
+  /**
+   * What is wrong, without the method and URL that `message` starts with. For an `ApiError`, the service's own text.
+   */
   declare readonly detail: string
   /** Whether the client retries such an error while it has retries left. */
   declare readonly retryable: boolean
@@ -120,7 +124,10 @@ function isRetryable(
   return kind !== 'connection' || !PERMANENT.test(detail)
 }
 
-/** The name of a class of this package. `Symbol.for` is shared by every copy of the package, unlike a symbol of a module. */
+/**
+ * The name of a class of this package. `Symbol.for` is shared by every copy of the package,
+ * unlike a symbol of a module.
+ */
 const CLASS = Symbol.for('@plant-store/client/class')
 
 /** An error with the head of the response. */
@@ -139,7 +146,9 @@ abstract class ResponseError extends BaseError implements ResponseHead {
  */
 export class ApiError extends ResponseError {
   declare readonly kind: 'api'
-  /** The code from the error catalogue, such as 40003: compare it with `errorCodes`. A later service may have others. */
+  /**
+   * The code from the error catalogue, such as 40003: compare it with `errorCodes`. A later service may have others.
+   */
   declare readonly code: ErrorCode | (number & {})
   /** The body of the response. */
   declare readonly body: ErrorBody
@@ -167,8 +176,8 @@ function readIssues(code: number, message: string): Issue[] {
 }
 
 /**
- * The response is not one of the service, or did not arrive intact: a proxy's HTML page, truncated JSON, a redirect, more bytes
- * than `maxResponseBytes`.
+ * The response is not one of the service, or did not arrive intact: a proxy's HTML page, truncated JSON, a redirect,
+ * more bytes than `maxResponseBytes`.
  */
 export class MalformedResponseError extends ResponseError {
   declare readonly kind: 'malformed-response'
@@ -182,14 +191,16 @@ export class MalformedResponseError extends ResponseError {
   }
 }
 
-/** The request failed without a response: network, DNS, TLS, or a `fetch` function that threw. Its error is the `cause`. */
+/**
+ * The request failed without a response: network, DNS, TLS, or a `fetch` function that threw. Its error is the `cause`.
+ */
 export class ConnectionError extends BaseError {
   declare readonly kind: 'connection' | 'timeout'
 }
 
 /**
- * An attempt took longer than `timeout`, or the `signal` was that of `AbortSignal.timeout`. The `cause` is the last failure, or
- * else the reason of the signal.
+ * An attempt took longer than `timeout`, or the `signal` was that of `AbortSignal.timeout`. The `cause` is the last
+ * failure, or else the reason of the signal.
  */
 export class TimeoutError extends ConnectionError {
   declare readonly kind: 'timeout'
@@ -203,14 +214,16 @@ export class AbortError extends BaseError {
 }
 
 /**
- * The `token` function failed, and its error is the `cause`; or the token that it returned, or that the call was given, cannot
- * be sent. Then `retryable` is false: an app that passes on the tokens of its users responds 401.
+ * The `token` function failed, and its error is the `cause`; or the token that it returned, or that the call was given,
+ * cannot be sent. Then `retryable` is false: an app that passes on the tokens of its users responds 401.
  */
 export class TokenError extends BaseError {
   declare readonly kind: 'token'
 }
 
-/** The input or an option is invalid, or a `request` hook failed, whose error is the `cause`. The attempt was not sent. */
+/**
+ * The input or an option is invalid, or a `request` hook failed, whose error is the `cause`. The attempt was not sent.
+ */
 export class UsageError extends BaseError {
   declare readonly kind: 'usage'
   /** Each field or option that is wrong, and why. */
@@ -253,7 +266,8 @@ export const PlantStoreError: (abstract new (
 /** Tells errors apart: switch on it. */
 export type ErrorKind = PlantStoreError['kind']
 
-// Names are on the prototypes, so that errors have no field for them. They are written here, because a minifier renames classes.
+// Names are on the prototypes, so that errors have no field for them. They are written here,
+// because a minifier renames classes.
 for (const [name, { prototype }] of Object.entries({
   PlantStoreError: BaseError,
   ApiError,

@@ -21,9 +21,10 @@ export interface AttemptResponse extends ResponseHead {
 }
 
 /**
- * Functions that are called for each attempt: for logs, metrics and traces. The order of an attempt is `request`, then the
- * token, then the request itself, then `response` if one arrived completely, then `error` if the attempt failed. Of several
- * sets of hooks, those of the client run before the call's; `response` and `error` run only where `request` has begun.
+ * Functions that are called for each attempt: for logs, metrics and traces. The order of an attempt is `request`, then
+ * the token, then the request itself, then `response` if one arrived completely, then `error` if the attempt failed. Of
+ * several sets of hooks, those of the client run before the call's; `response` and `error` run only where `request` has
+ * begun.
  *
  * @example
  * const client = createPlantStoreClient({
@@ -35,8 +36,8 @@ export interface AttemptResponse extends ResponseHead {
  */
 export interface Hooks {
   /**
-   * Runs before a request is sent, and may be async. If it throws, nothing is sent and the call fails. It may add the header
-   * `authorization` only with `token: false`.
+   * Runs before a request is sent, and may be async. If it throws, nothing is sent and the call fails. It may add the
+   * header `authorization` only with `token: false`.
    */
   request?: ((attempt: Attempt) => unknown) | undefined
   /** Runs after a complete response, of any status. Its errors are ignored. */

@@ -36,7 +36,9 @@ export interface TokenRequest {
   readonly rejected: boolean
 }
 
-/** Headers: an object, `Headers`, or pairs. `undefined` is left out, `null` removes a header of the client or the SDK. */
+/**
+ * Headers: an object, `Headers`, or pairs. `undefined` is left out, `null` removes a header of the client or the SDK.
+ */
 export type HeadersOption =
   | Readonly<Record<string, string | null | undefined>>
   | Iterable<readonly [name: string, value: string | null | undefined]>
@@ -47,11 +49,11 @@ export interface CallOptions {
   /**
    * The access token, or a function that returns one. The function runs once per call, once more after a 401, and
    * again if an attempt ends before it returns, or it fails.
-   * A token that is `undefined` is an error: omit the option to use the default. `false` sends no token, because a proxy
-   * or a header `Authorization` of yours does; any other token together with such a header is an error.
+   * A token that is `undefined` is an error: omit the option to use the default. `false` sends no token, because a
+   * proxy or a header `Authorization` of yours does; any other token together with such a header is an error.
    *
-   * Default: the environment variable `PLANT_STORE_TOKEN`. A client without a token cannot be created: to give each call
-   * its own, create the client with `false`.
+   * Default: the environment variable `PLANT_STORE_TOKEN`. A client without a token cannot be created: to give each
+   * call its own, create the client with `false`.
    */
   token?: TokenSource | false
 
@@ -64,23 +66,24 @@ export interface CallOptions {
   timeout?: number | undefined
 
   /**
-   * The maximum size of a response in bytes, after decompression, so that a service or a proxy cannot fill the memory. A larger
-   * one is a `MalformedResponseError`, and its connection is closed. `Infinity` means no limit.
+   * The maximum size of a response in bytes, after decompression, so that a service or a proxy cannot fill the memory.
+   * A larger one is a `MalformedResponseError`, and its connection is closed. `Infinity` means no limit.
    *
    * Default: 268435456 (256 MiB): a list of a million plants has about 100 MB.
    */
   maxResponseBytes?: number | undefined
 
   /**
-   * The maximum number of retries, after a connection error, a timeout, a failed token function, or status 408, 429, 500,
-   * 502, 503 or 504. The delay before a retry is random: up to `retryDelay` at first, doubling each time up to 5 s, plus
-   * `Retry-After`. If `Retry-After` exceeds 60 s, the call fails immediately, with `retryAfterMs` on the error.
+   * The maximum number of retries, after a connection error, a timeout, a failed token function, or status 408, 429,
+   * 500, 502, 503 or 504. The delay before a retry is random: up to `retryDelay` at first, doubling each time up to
+   * 5 s, plus `Retry-After`. If `Retry-After` exceeds 60 s, the call fails immediately, with `retryAfterMs` on the
+   * error.
    *
-   * A client spends at most 500 points on retries, so that an outage does not triple the load: a retry costs 5, after a timeout
-   * 10, and a call that succeeds brings back 1. Clients of `withOptions` share those of their parent.
+   * A client spends at most 500 points on retries, so that an outage does not triple the load: a retry costs 5, after a
+   * timeout 10, and a call that succeeds brings back 1. Clients of `withOptions` share those of their parent.
    *
-   * An operation that is not safe to repeat says so in its description: it is retried only if the service certainly did not
-   * process it, after status 408 or 429, or a failed token function.
+   * An operation that is not safe to repeat says so in its description: it is retried only if the service certainly did
+   * not process it, after status 408 or 429, or a failed token function.
    *
    * Default: 2.
    */
@@ -217,7 +220,8 @@ export function readClientOptions(options: ClientOptions): Settings {
 }
 
 /**
- * Validates options and merges them into settings: those of a call into those of its client, and these into the defaults.
+ * Validates options and merges them into settings: those of a call into those of its client,
+ * and these into the defaults.
  *
  * @param prefix what precedes the name of an option in an error
  * @param others options that are read elsewhere

@@ -23,14 +23,15 @@ export interface OperationMetadata {
   /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
   readonly paged?: boolean
   /**
-   * Whether a request whose response was lost can be sent again: that changes nothing more and gets the response that was
-   * lost, unless another client has changed the same in between. If `false`, a client gets the connection error, the timeout
-   * or the 5xx, and has to find out whether the request was processed. Default: `true`; POST and PATCH have to say it.
+   * Whether a request whose response was lost can be sent again: that changes nothing more and gets the response that
+   * was lost, unless another client has changed the same in between. If `false`, a client gets the connection error,
+   * the timeout or the 5xx, and has to find out whether the request was processed. Default: `true`; POST and PATCH have
+   * to say it.
    */
   readonly idempotent?: boolean
   /**
-   * The errors that only this operation, and others that name them, respond with, such as `idTaken`. The responses need their
-   * statuses. Errors that every operation has, and those of a body or a query, are not named.
+   * The errors that only this operation, and others that name them, respond with, such as `idTaken`. The responses need
+   * their statuses. Errors that every operation has, and those of a body or a query, are not named.
    */
   readonly errors?: readonly ErrorName[]
 }

@@ -1,6 +1,6 @@
 /**
- * Describes zod schemas in the part of JSON Schema that the document and the SDK express exactly. zod walks the schema; what it
- * writes, and what it writes nothing of, is then rejected here if it is not supported.
+ * Describes zod schemas in the part of JSON Schema that the document and the SDK express exactly. zod walks the schema;
+ * what it writes, and what it writes nothing of, is then rejected here if it is not supported.
  */
 import * as z from 'zod'
 

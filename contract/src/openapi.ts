@@ -73,7 +73,10 @@ export interface OpenApiOptions {
 /** An operation of a contract. */
 type Route = AppRoute & { readonly name: string; readonly metadata: OperationMetadata }
 
-/** The version of this package: that of `package.json`. `npm run changeset -- version` sets it, and a test compares them. */
+/**
+ * The version of this package: that of `package.json`. `npm run changeset -- version` sets it,
+ * and a test compares them.
+ */
 const VERSION = '1.0.0'
 
 /** Most generated clients are not exact here: this is what their users need to know. */
@@ -171,7 +174,9 @@ function asOperation(name: string, value: unknown): Route {
   return route
 }
 
-/** Rejects an operation that the SDK would retry, although the first attempt may have changed what the retry responds. */
+/**
+ * Rejects an operation that the SDK would retry, although the first attempt may have changed what the retry responds.
+ */
 function checkIdempotent({ name, method, metadata }: Route, statuses: readonly number[]): void {
   const place = `${name}: metadata.idempotent`
   if (metadata.idempotent === undefined && !IDEMPOTENT.includes(method)) {
@@ -230,7 +235,8 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
   const [ofPath, ofQuery] = [route.pathParams, route.query].map((each) => (each as z.ZodType | undefined)?.description)
   const body = bodyOf(route)
   const schema = body && describeBody(body, 'request', ['object'], `${name}: body`, components)
-  // What the server responds before the operation, whatever that declares: an invalid parameter of a path names nothing.
+  // What the server responds before the operation, whatever that declares: an invalid
+  // parameter of a path names nothing.
   const before = { ...(route.pathParams !== undefined && { 404: ErrorSchema }), ...(body && BODY_ERRORS) }
   const responses = Object.entries({ ...before, ...route.responses }).map(([key, body]: [string, unknown]) => {
     const status = Number(key)

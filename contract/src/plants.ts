@@ -23,8 +23,8 @@ function isInt64(value: unknown): boolean {
 }
 
 /**
- * Parses a 64-bit signed integer in a path or query, which are text, to a `bigint`. Each has one form only, so that `016`,
- * `+16`, `0x10` and `-0` never name another resource.
+ * Parses a 64-bit signed integer in a path or query, which are text, to a `bigint`. Each has one form only, so that
+ * `016`, `+16`, `0x10` and `-0` never name another resource.
  */
 export const Int64TextSchema = z
   .codec(z.string(NOT_INT64).regex(INT64_TEXT, NOT_INT64), z.int64(NOT_INT64), { decode: BigInt, encode: String })

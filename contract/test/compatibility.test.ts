@@ -1,7 +1,7 @@
 /**
- * Within a major version, clients of the last release go on working. Libraries that compare documents were tried and left:
- * api-smart-diff does not notice that a field of a response is gone, openapi-diff does not read OpenAPI 3.1, and others are a
- * downloaded binary or no longer maintained.
+ * Within a major version, clients of the last release go on working. Libraries that compare documents were tried and
+ * left: api-smart-diff does not notice that a field of a response is gone, openapi-diff does not read OpenAPI 3.1, and
+ * others are a downloaded binary or no longer maintained.
  */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'

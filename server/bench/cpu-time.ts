@@ -3,15 +3,18 @@ import { readdirSync, readFileSync } from 'node:fs'
 /** Clock ticks per second in `/proc`, which Linux keeps at 100 with any timer of the kernel. */
 const TICKS = 100
 
-/** Reads how much CPU time a process has used, with all its threads, user and system, in seconds; NaN without `/proc`. */
+/**
+ * Reads how much CPU time a process has used, with all its threads, user and system, in seconds; NaN without `/proc`.
+ */
 export function cpuTime(pid: number): number {
   const fields = readStat(pid)
   return (Number(fields?.[11]) + Number(fields?.[12])) / TICKS
 }
 
 /**
- * Reads the CPU time of a process and of all that it has started, such as the server processes of PostgreSQL, in seconds.
- * The system adds the time of those that have ended to that of the process, so the sum never falls. NaN without `/proc`.
+ * Reads the CPU time of a process and of all that it has started, such as the server processes of
+ * PostgreSQL, in seconds. The system adds the time of those that have ended to that of the process, so the
+ * sum never falls. NaN without `/proc`.
  */
 export function cpuTimeWithChildren(pid: number): number {
   const fields = readStat(pid)

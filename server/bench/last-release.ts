@@ -64,7 +64,10 @@ const compareMemory =
       return [judge({ ...figure, max: MAX_RATIO, detail })]
     })
 
-/** Runs both servers, the last release first, each with a database of its own, since the other may have other migrations. */
+/**
+ * Runs both servers, the last release first, each with a database of its own, since the other
+ * may have other migrations.
+ */
 async function withBoth<Result>(last: string, use: (contenders: Contender[]) => Promise<Result>): Promise<Result> {
   const database = await mkdtemp(path.join(tmpdir(), 'plant-store-bench-'))
   const contenders: Contender[] = []

@@ -1,4 +1,7 @@
-/** `npm run bench -- [--against FOLDER] [SCENARIO ...]`: measures the server against others, as ratios in one run. See README.md. */
+/**
+ * `npm run bench -- [--against FOLDER] [SCENARIO ...]`: measures the server against others, as
+ * ratios in one run. See README.md.
+ */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'

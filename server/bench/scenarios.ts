@@ -16,7 +16,10 @@ interface Comparison {
   connections?: number
   /** Default: none. */
   plants?: number
-  /** The figures of the others are shares of the first. Default: the empty app, the plant store, the floor and the naive wiring. */
+  /**
+   * The figures of the others are shares of the first. Default: the empty app, the plant store,
+   * the floor and the naive wiring.
+   */
   names?: readonly ContenderName[]
   /** The share that the plant store must reach. */
   goal: number
@@ -102,7 +105,9 @@ function describe({ rate, rateRatio, cpu, cpuRatio, databaseCpu, busy, p50, p99,
 
 const PAGES = 64
 
-/** The CPU time of a page: the first one, which all clients ask for, and pages of which each client asks for another. */
+/**
+ * The CPU time of a page: the first one, which all clients ask for, and pages of which each client asks for another.
+ */
 function pages(engine: Engine, limit: number, maxCpu?: number): Scenario {
   return async (progress, effort) => {
     const database = await createDatabase(PAGES * limit, progress, engine)
@@ -161,7 +166,10 @@ const createWithMillion: Scenario = async (progress, effort) => {
 
 const PLANTS_OF_EACH = 10
 
-/** The rates of listing and creating, for accounts in turn of a million with ten plants each, against those of a thousand. */
+/**
+ * The rates of listing and creating, for accounts in turn of a million with ten plants each,
+ * against those of a thousand.
+ */
 const millionAccounts: Scenario = async (progress, effort) => {
   const sizes = [1_000, 1_000_000].map((accounts) => Math.ceil(accounts * effort.share))
   const databases: BenchDatabase[] = []

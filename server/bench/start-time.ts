@@ -12,8 +12,8 @@ const MAX_IDLE_MEMORY = 100
 const IDLE_TIME = 3_000
 
 /**
- * The time from starting the built server, on a migrated database, to its first response, and its resident memory when it
- * is idle after a GET and a POST.
+ * The time from starting the built server, on a migrated database, to its first response, and its resident memory when
+ * it is idle after a GET and a POST.
  */
 export const startTime: Scenario = async (progress, { rounds, share }) => {
   const database = await createDatabase(100)

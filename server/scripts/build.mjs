@@ -1,4 +1,7 @@
-/** Builds the server with everything that it reads at run time: `dist`, from which it runs installed and in the workspace. */
+/**
+ * Builds the server with everything that it reads at run time: `dist`, from which it runs
+ * installed and in the workspace.
+ */
 import { chmodSync, cpSync, statSync } from 'node:fs'
 import { root, run } from '../../scripts/run.mjs'
 
@@ -16,7 +19,7 @@ if (plan.includes('would')) compile('inherit')
 // Only its owner may, and others run it too.
 if ((statSync(`${server}/dist/main.js`).mode & 0o777) !== 0o755) chmodSync(`${server}/dist/main.js`, 0o755)
 cpSync(`${server}/src/docs/page`, `${server}/dist/docs/page`, { recursive: true })
-// Copied, since the package itself would report every installation of the server to its analytics. It is a dependency of the
-// root's package.json, for the audit and the SBOM.
+// Copied, since the package itself would report every installation of the server to its analytics. It is a dependency
+// of the root's package.json, for the audit and the SBOM.
 const files = ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'LICENSE', 'NOTICE']
 for (const name of files) cpSync(`${swaggerUi}/${name}`, `${server}/dist/docs/swagger-ui/${name}`)

@@ -10,9 +10,9 @@ interface Handled {
 }
 
 /**
- * Lets what is written to a terminal wait in memory, as for a pipe: by default, one that does not read (Ctrl+S, a frozen ssh)
- * stops the event loop, and SIGTERM with it. libuv has opened the terminal again, so this changes only this process. Where it
- * may not, such as after `su`, writes still block.
+ * Lets what is written to a terminal wait in memory, as for a pipe: by default, one that does not read (Ctrl+S, a
+ * frozen ssh) stops the event loop, and SIGTERM with it. libuv has opened the terminal again, so this changes only this
+ * process. Where it may not, such as after `su`, writes still block.
  */
 export function stopBlocking(terminal: NodeJS.WriteStream & { fd: number } & Handled): void {
   if (!terminal.isTTY) return
@@ -25,8 +25,8 @@ export function stopBlocking(terminal: NodeJS.WriteStream & { fd: number } & Han
 }
 
 /**
- * Returns how many bytes of a connection the operating system has taken. `bytesWritten` of a socket counts a write at its
- * begin, and a long one is taken in parts, which only the handle counts; the timeouts of Node.js look at it, too.
+ * Returns how many bytes of a connection the operating system has taken. `bytesWritten` of a socket counts a write at
+ * its begin, and a long one is taken in parts, which only the handle counts; the timeouts of Node.js look at it, too.
  */
 export function countTaken({ _handle }: Socket & Handled): number {
   return _handle ? _handle.bytesWritten - _handle.writeQueueSize : 0
@@ -38,14 +38,18 @@ export function responseOf(socket: Duplex & { _httpMessage?: ServerResponse | nu
 }
 
 /**
- * Lets a client end its side of a connection after its requests, as `nc -N` and some proxies do: it gets its responses, and
- * then the connection ends. By default, Node.js ends it before a response that takes more than a turn of the event loop.
+ * Lets a client end its side of a connection after its requests, as `nc -N` and some proxies do: it gets its
+ * responses, and then the connection ends. By default, Node.js ends it before a response that takes more
+ * than a turn of the event loop.
  */
 export function respondToHalfClosed(server: Server): void {
   Object.assign(server, { httpAllowHalfOpen: true })
 }
 
-/** Reads nothing from new connections until they are resumed: an option of `net.Server` that the one of HTTP does not pass on. */
+/**
+ * Reads nothing from new connections until they are resumed: an option of `net.Server` that
+ * the one of HTTP does not pass on.
+ */
 export function pauseNewConnections(server: Server): void {
   Object.assign(server, { pauseOnConnect: true })
 }

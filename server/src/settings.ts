@@ -12,7 +12,9 @@ import {
 import { compile } from 'proxy-addr'
 import * as z from 'zod'
 
-/** The timers of Node.js take 2^31 - 1 ms, 24.8 days; the rest of the last day is room for what Node.js adds to a time. */
+/**
+ * The timers of Node.js take 2^31 - 1 ms, 24.8 days; the rest of the last day is room for what Node.js adds to a time.
+ */
 const MAX_DAYS = 24
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DURATION = /^([1-9]\d{0,14})(ms|s|m|h|d)$/
@@ -66,7 +68,10 @@ function isOrigin(text: string): boolean {
 
 const subnet = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
 
-/** Accepts an address or a subnet, other than all addresses, as Express reads it: it takes `1` and `010.0.0.1` for one, too. */
+/**
+ * Accepts an address or a subnet, other than all addresses, as Express reads it: it takes `1`
+ * and `010.0.0.1` for one, too.
+ */
 function isProxy(text: string): boolean {
   try {
     return subnet.safeParse(text).success && compile(text) !== undefined
@@ -208,8 +213,8 @@ export const settingNames: readonly string[] = Object.keys(SettingsSchema.shape)
 const ISSUER_SETTINGS = ['jwtIssuer', 'jwtAudience', 'jwtJwksUrl'] as const
 
 /**
- * Reads the settings from the environment. White space at the ends of a value is not part of it, and an empty one counts as
- * not set.
+ * Reads the settings from the environment. White space at the ends of a value is not part of it, and
+ * an empty one counts as not set.
  *
  * @throws {OperatorError} that names every mistake
  */
@@ -252,8 +257,8 @@ function findCommand(): 'npm run --silent plant-store --' | 'npx --no plant-stor
 }
 
 /**
- * Returns the environment with the settings of the file `.env`, except in a release: its settings are in the environment, and
- * a file of the current folder, which may be anyone's, could run code as the user of the service.
+ * Returns the environment with the settings of the file `.env`, except in a release: its settings are in the
+ * environment, and a file of the current folder, which may be anyone's, could run code as the user of the service.
  */
 export function loadSettings(): NodeJS.ProcessEnv {
   if (ownCommand !== 'plant-store') loadSettingsFile(settingNames)

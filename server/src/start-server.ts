@@ -26,9 +26,13 @@ export interface RunningServer {
 
 /** How long a startup waits for the database without a line of the log, in milliseconds. */
 const SILENCE = 1_000
-/** How long a startup waits for the secret of cursors to be stored, in milliseconds: a slow database does not stop it. */
+/**
+ * How long a startup waits for the secret of cursors to be stored, in milliseconds: a slow database does not stop it.
+ */
 const SECRET_PATIENCE = 1_000
-/** How long the readiness of the database is cached, in milliseconds: probes and scrapes may come as often as they like. */
+/**
+ * How long the readiness of the database is cached, in milliseconds: probes and scrapes may come as often as they like.
+ */
 const READINESS_TTL = 1_000
 
 /**
@@ -117,7 +121,10 @@ export async function startServer(
   }
 }
 
-/** Applies the pending migrations and logs them, before and after, and that it waits; `onBegin` is called if there are any. */
+/**
+ * Applies the pending migrations and logs them, before and after, and that it waits; `onBegin`
+ * is called if there are any.
+ */
 async function migrate(databaseUrl: string, logger: Logger, onBegin: () => void): Promise<void> {
   const begin = performance.now()
   const logWaiting = () => logger.info({ database: nameDatabase(databaseUrl) }, 'waiting for the database')
@@ -136,7 +143,10 @@ async function migrate(databaseUrl: string, logger: Logger, onBegin: () => void)
   logger.info({ migrations: applied, seconds }, 'database migrated')
 }
 
-/** Creates the lookup of own tokens, which have no dots, and of JSON Web Tokens, which have two, if the settings name an issuer. */
+/**
+ * Creates the lookup of own tokens, which have no dots, and of JSON Web Tokens, which have two,
+ * if the settings name an issuer.
+ */
 async function createTokenLookup(tokens: TokenStore, settings: Settings, logger: Logger): Promise<FindToken> {
   const findOwn = createOwnTokenLookup(tokens)
   const { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl: keysUrl } = settings

@@ -77,7 +77,10 @@ function readText(text: string, { type }: Rule): unknown {
   return Number.isSafeInteger(Number(text)) ? Number(text) : BigInt(text)
 }
 
-/** Checks the fields of a part of a request, and returns those that it has. Names all that are wrong, as the service does. */
+/**
+ * Checks the fields of a part of a request, and returns those that it has. Names all that are
+ * wrong, as the service does.
+ */
 function check(
   error: ErrorName,
   rules: Readonly<Record<string, Rule>>,
@@ -124,8 +127,8 @@ export interface ApiErrorOptions {
 }
 
 /**
- * Creates the error that a client throws when the service responds with an error of the catalogue, for tests that replace
- * the client.
+ * Creates the error that a client throws when the service responds with an error of the catalogue, for
+ * tests that replace the client.
  *
  * @throws {UsageError} An option is unknown.
  *

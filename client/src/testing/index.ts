@@ -168,7 +168,9 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     }
   }
 
-  /** Finds the operation of a request, and what its path and query say. Of several at a path, the first one is called. */
+  /**
+   * Finds the operation of a request, and what its path and query say. Of several at a path, the first one is called.
+   */
   function findOperation({ method, url }: FakeRequest) {
     const [path = '', query = ''] = url.replace(baseUrl, '').split('?')
     const atPath = (Object.keys(routes) as OperationName[]).flatMap((operation) => {

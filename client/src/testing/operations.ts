@@ -25,8 +25,8 @@ export interface Account {
 export interface OperationResult<TData> {
   readonly data: TData
   /**
-   * The fields of the input that the handler has not used: none. `({ limit, ...unused }) => ({ data, unused })` does not compile
-   * until it takes each field out, so that none that is added to the contract is forgotten.
+   * The fields of the input that the handler has not used: none. `({ limit, ...unused }) => ({ data, unused })` does
+   * not compile until it takes each field out, so that none that is added to the contract is forgotten.
    */
   readonly unused: Readonly<Record<string, never>>
   /** The cursor of the next page; undefined: there is none. */

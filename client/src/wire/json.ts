@@ -4,10 +4,11 @@
 export type Int64s = true | { readonly [field: string]: Int64s }
 
 /**
- * Parses JSON with a bigint at each of these places. Where the engine has no source text for revivers, as Node.js 20, that of a
- * long integer is lost: so each becomes a text first, with a mark.
+ * Parses JSON with a bigint at each of these places. Where the engine has no source text for revivers, as Node.js 20,
+ * that of a long integer is lost: so each becomes a text first, with a mark.
  *
- * @throws if the text is not JSON, or a number at such a place is not an integer, or one that was rounded, such as `1e30`
+ * @throws if the text is not JSON, or a number at such a place is not an integer, or one that
+ *   was rounded, such as `1e30`
  */
 export function readJson(text: string, int64s: Int64s): unknown {
   // U+0000, more often than at the start of any text.
@@ -57,8 +58,8 @@ function whyNotExact(value: unknown): string | undefined {
 type Report = (message: string) => void
 
 /**
- * Writes a value as JSON, with every bigint as an integer: Node.js 20 and Safari before 18.4 lack `JSON.rawJSON`. A bigint is
- * marked with U+0000, which no text may contain, and unquoted afterwards.
+ * Writes a value as JSON, with every bigint as an integer: Node.js 20 and Safari before 18.4 lack `JSON.rawJSON`. A
+ * bigint is marked with U+0000, which no text may contain, and unquoted afterwards.
  */
 export function writeJson(value: unknown, report: Report): string {
   function mark(this: Readonly<Record<string, unknown>>, key: string, written: unknown): unknown {

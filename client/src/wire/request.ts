@@ -20,7 +20,9 @@ export interface Route {
   /** The success status, and the JSON that it has. */
   readonly status: number
   readonly returns?: 'object' | 'array'
-  /** Parses that JSON. Default: `JSON.parse`. Data with int64s brings an exact reader, which other bundles do not have. */
+  /**
+   * Parses that JSON. Default: `JSON.parse`. Data with int64s brings an exact reader, which other bundles do not have.
+   */
   readonly parse?: (text: string) => unknown
   readonly paged?: true
   /** Whether it can be sent again after a failure in which it may have been processed. Default: true. */
@@ -80,7 +82,10 @@ export function writeRequest(route: Route, input: unknown, page: Fields = {}): W
 /** Headers by their names in lower case; `null` removes one. */
 export type HeaderFields = Readonly<Record<string, string | null>>
 
-/** The version of this package: that of `package.json`. `npm run changeset -- version` sets it, and a test compares them. */
+/**
+ * The version of this package: that of `package.json`. `npm run changeset -- version` sets it,
+ * and a test compares them.
+ */
 const VERSION = '1.0.0'
 
 /**

@@ -30,7 +30,8 @@ interface Reader {
 /**
  * Reads the text of a response, up to a limit: a small response can decompress to gigabytes.
  *
- * @param limit in bytes. Where `fetch` has no streams, as in React Native, all of it was read, and its characters count.
+ * @param limit in bytes. Where `fetch` has no streams, as in React Native, all of it was read,
+ *   and its characters count.
  * @throws {MalformedResponseError} if the response is larger. The rest is not read, and its connection is closed.
  */
 export async function readText(

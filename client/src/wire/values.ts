@@ -11,8 +11,8 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /**
- * Requires an object of which nothing would be ignored: it is of no other kind, such as a `Map` or an `AbortSignal`, and every
- * field with a value is known.
+ * Requires an object of which nothing would be ignored: it is of no other kind, such as a `Map` or an `AbortSignal`,
+ * and every field with a value is known.
  *
  * @param argument what the object is, in an error
  * @param prefix what precedes the name of a field
@@ -55,8 +55,8 @@ export function orUndefined<T>(run: () => T): T | undefined {
 export type InvalidId = 'not-an-integer' | 'out-of-range'
 
 /**
- * Parses an id, such as the value of a form's field or a part of a URL, to a bigint; if the text is not an int64, it returns
- * why. `BigInt` alone accepts `''`, `' 1 '` and `'0x10'`.
+ * Parses an id, such as the value of a form's field or a part of a URL, to a bigint; if the text is not an int64, it
+ * returns why. `BigInt` alone accepts `''`, `' 1 '` and `'0x10'`.
  *
  * @example
  * const id = parseId(String(form.get('id')))

@@ -1,4 +1,7 @@
-/** The options of a client and of a call, and other arguments: effects, precedence, and that nothing is ignored or rounded. */
+/**
+ * The options of a client and of a call, and other arguments: effects, precedence, and that
+ * nothing is ignored or rounded.
+ */
 import { readFile } from 'node:fs/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { routes } from '../../src/generated/routes.ts'

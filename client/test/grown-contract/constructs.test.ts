@@ -1,4 +1,7 @@
-/** What a contract can say: each construct is generated completely, and works, or is rejected with the place and the fix. */
+/**
+ * What a contract can say: each construct is generated completely, and works, or is rejected
+ * with the place and the fix.
+ */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'

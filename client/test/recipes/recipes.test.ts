@@ -1,4 +1,6 @@
-/** The recipes as they are written, in one app: all compile, and those that are more than a few calls of the SDK run. */
+/**
+ * The recipes as they are written, in one app: all compile, and those that are more than a few calls of the SDK run.
+ */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,6 +1,6 @@
 /**
- * An empty app of the same stack: Express and ts-rest with `express.json`, the same contract, a constant list and nothing
- * behind it. Like the plant store, it does without ETags, which would take a quarter of its time.
+ * An empty app of the same stack: Express and ts-rest with `express.json`, the same contract, a constant list and
+ * nothing behind it. Like the plant store, it does without ETags, which would take a quarter of its time.
  */
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,7 @@
-/** Plain better-sqlite3 with the pragmas of the plant store behind node:http: one statement and one response for each request. */
+/**
+ * Plain better-sqlite3 with the pragmas of the plant store behind node:http: one statement and
+ * one response for each request.
+ */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Database from 'better-sqlite3'

@@ -1,8 +1,8 @@
 /**
- * Puts load on a server. wrk is used where it is installed, because it is cheap enough to saturate a bare server: a load
- * generator that is slower than the floor makes every share look better than it is. Otherwise, and for loads of an exact
- * number of requests, it is `sockets.ts`. Either way the floor's own use of its core is printed, so that a reader sees
- * whether it was saturated.
+ * Puts load on a server. wrk is used where it is installed, because it is cheap enough to saturate a bare server: a
+ * load generator that is slower than the floor makes every share look better than it is. Otherwise, and for loads of an
+ * exact number of requests, it is `sockets.ts`. Either way the floor's own use of its core is printed, so that a reader
+ * sees whether it was saturated.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'

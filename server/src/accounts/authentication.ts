@@ -34,8 +34,8 @@ const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
 const MAX_TOKEN_LENGTH = 4096
 const TOO_LONG = `The token has more than ${MAX_TOKEN_LENGTH} characters. Get a shorter one, such as with fewer claims.`
 /**
- * How long a valid token is cached, in milliseconds, from the start of its lookup: revocation takes effect within one second
- * in every process.
+ * How long a valid token is cached, in milliseconds, from the start of its lookup: revocation takes effect
+ * within one second in every process.
  */
 const TTL = 500
 /** How many tokens are cached. */
@@ -46,9 +46,9 @@ const OWN_TOKEN_ID = /^[\da-f]{12}$/
 /**
  * Creates what identifies who sends a request by its bearer token (RFC 6750) and checks the scope.
  *
- * Tokens are cached, so that a busy client costs neither a database query nor a signature check per request. Only valid ones
- * are: invalid ones cannot evict them, and a new token works immediately. A map finds tokens by hash, so the time that takes
- * reveals nothing about them.
+ * Tokens are cached, so that a busy client costs neither a database query nor a signature check per request. Only valid
+ * ones are: invalid ones cannot evict them, and a new token works immediately. A map finds tokens by hash, so the time
+ * that takes reveals nothing about them.
  *
  * @param namesToken whether the response has the id of an own token as `X-Token-Id`
  * @returns a function that throws an HttpError: 401, 403, or 503 while the key of a token is unavailable

@@ -19,7 +19,10 @@ export interface TokenIssuer {
 
 /** Signatures by private keys only: an HMAC could be made with the public key, and `none` by any client. */
 const SIGNATURE_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'Ed25519', 'EdDSA']
-/** Access tokens say `at+jwt` (RFC 9068), or no more than `JWT`. Others of the issuer say what they are for: `logout+jwt`. */
+/**
+ * Access tokens say `at+jwt` (RFC 9068), or no more than `JWT`. Others of the issuer say what
+ * they are for: `logout+jwt`.
+ */
 const TOKEN_TYPES = ['at+jwt', 'jwt']
 /** How far the issuer's clock and ours may differ, in seconds. */
 const CLOCK_TOLERANCE = 5
@@ -31,7 +34,9 @@ const MAX_KEYS_SIZE = 256 * 1024
 const COOLDOWN = 10_000
 /** How long fetched keys are used, in milliseconds: an outage of the issuer is survived. */
 const KEYS_TTL = 86_400_000
-/** They have `client_id` instead, which names who asks and not which service is meant, and scopes such as `plants/read`. */
+/**
+ * They have `client_id` instead, which names who asks and not which service is meant, and scopes such as `plants/read`.
+ */
 const NO_AUDIENCE = 'access tokens of Amazon Cognito, which have none, are not supported'
 /** The keys cannot be fetched, are not a key set, or arrive too late. */
 const FETCH_ERRORS = ['ERR_JOSE_GENERIC', 'ERR_JWKS_INVALID', 'ERR_JWKS_TIMEOUT']
@@ -39,8 +44,8 @@ const FETCH_ERRORS = ['ERR_JOSE_GENERIC', 'ERR_JWKS_INVALID', 'ERR_JWKS_TIMEOUT'
 const LOG_INTERVAL = 10_000
 
 /**
- * Verifies the JSON Web Tokens of an issuer (RFC 7519, RFC 8725). The claim `sub` is the account, `scope` or `scp` has the
- * scopes: the issuer is trusted with both.
+ * Verifies the JSON Web Tokens of an issuer (RFC 7519, RFC 8725). The claim `sub` is the account, `scope` or `scp` has
+ * the scopes: the issuer is trusted with both.
  */
 export function createJsonWebTokenLookup({ issuer, audience, keysUrl }: TokenIssuer, logger: Logger): FindToken {
   const keys = jose.createRemoteJWKSet(new URL(keysUrl), {
@@ -58,7 +63,10 @@ export function createJsonWebTokenLookup({ issuer, audience, keysUrl }: TokenIss
     clockTolerance: CLOCK_TOLERANCE,
   }
 
-  /** Finds the key of a token. Keys that are being replaced may have no id, or the same one: then it is the one that signed. */
+  /**
+   * Finds the key of a token. Keys that are being replaced may have no id, or the same one:
+   * then it is the one that signed.
+   */
   async function findKey(header: jose.JWSHeaderParameters, token: jose.FlattenedJWSInput): Promise<jose.CryptoKey> {
     try {
       return await keys(header)
@@ -100,8 +108,8 @@ export function createJsonWebTokenLookup({ issuer, audience, keysUrl }: TokenIss
         throw unavailable(message, COOLDOWN / 1_000, error)
       }
       if (error instanceof jose.errors.JWTExpired) return 'tokenEnded'
-      // Which rule a token breaks would only help forgers. A key that cannot be used, such as a short one, is not a fault of
-      // the server either: a client chooses which key its token names.
+      // Which rule a token breaks would only help forgers. A key that cannot be used, such as a short one, is not a
+      // fault of the server either: a client chooses which key its token names.
       if (mayLog()) logger.info({ event: 'token rejected', reason: explain(error) }, 'a JSON Web Token was rejected')
       return 'tokenInvalid'
     }
@@ -126,8 +134,8 @@ function isAccessToken(typ: unknown = 'JWT'): boolean {
 }
 
 /**
- * Whether each part is base64url as in RFC 7515 section 2. Decoders also accept padding, the alphabet of plain base64 and
- * any value of the unused last bits, so that one token would have many spellings and fill the cache.
+ * Whether each part is base64url as in RFC 7515 section 2. Decoders also accept padding, the alphabet of plain base64
+ * and any value of the unused last bits, so that one token would have many spellings and fill the cache.
  */
 function isCanonical(token: string): boolean {
   return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)

@@ -82,9 +82,9 @@ export function knownScopes(names: readonly string[]): Scope[] {
 }
 
 /**
- * A token is `pst_`, 32 random bytes in base62, and the CRC-32 of that in base62: a mistyped or truncated one is rejected
- * without the database, leak scanners find it, and a double click selects all of it. GitHub's tokens are similar
- * (https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/).
+ * A token is `pst_`, 32 random bytes in base62, and the CRC-32 of that in base62: a mistyped or truncated one is
+ * rejected without the database, leak scanners find it, and a double click selects all of it. GitHub's tokens are
+ * similar (https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/).
  */
 const PREFIX = 'pst_'
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

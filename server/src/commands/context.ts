@@ -28,7 +28,10 @@ export interface Progress {
   end(): void
 }
 
-/** Shows what a command is doing, once that takes long: on a terminal in one line that changes, elsewhere in a line every ten seconds. */
+/**
+ * Shows what a command is doing, once that takes long: on a terminal in one line that changes,
+ * elsewhere in a line every ten seconds.
+ */
 export function createProgress(stream: LogStream): Progress {
   // What has no end to measure is for people who wait.
   let current = stream.isTTY ? 'Waiting for the database' : ''

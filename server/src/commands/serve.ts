@@ -9,8 +9,9 @@ import type { Context } from './context.ts'
 import { firstSignal } from './signals.ts'
 
 /**
- * By default V8 lets the heap grow to several times what is in use before it collects garbage. With this, the process stays
- * at 216 MB in a mixed load of two minutes instead of growing from 234 to 266, and serves as many requests (Node.js 24).
+ * By default V8 lets the heap grow to several times what is in use before it collects garbage. With this,
+ * the process stays at 216 MB in a mixed load of two minutes instead of growing from 234 to 266, and serves
+ * as many requests (Node.js 24).
  */
 const HEAP_GROWTH = '--heap-growing-percent=50'
 const DAY = 86_400_000
@@ -20,7 +21,8 @@ const DEMO_DAYS = 7
 /**
  * Serves until a signal, and then shuts down. On an empty database it prints how to begin.
  *
- * @throws {OperatorError} if a port cannot be listened on, an error of the database, or an uncaught exception, which leaves an unknown state, with everything closed
+ * @throws {OperatorError} if a port cannot be listened on, an error of the database, or an uncaught exception, which
+ *   leaves an unknown state, with everything closed
  */
 export async function serve(context: Context): Promise<void> {
   const { settings, logger } = context
@@ -69,8 +71,9 @@ async function announce(server: RunningServer, context: Context): Promise<void> 
 }
 
 /**
- * Prints how to begin if the database is empty: a token and calls that work as pasted. In production, where others read the
- * output, a line of the log says how to create one instead. A greeting that fails is logged: the server serves without it.
+ * Prints how to begin if the database is empty: a token and calls that work as pasted. In production, where
+ * others read the output, a line of the log says how to create one instead. A greeting that fails is
+ * logged: the server serves without it.
  */
 async function greetIfEmpty(server: RunningServer, { settings, logger, print }: Context): Promise<void> {
   try {

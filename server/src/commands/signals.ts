@@ -1,6 +1,6 @@
 /**
- * Handles signals, and terminals that do not read, from the moment this module is loaded, before anything else that takes time to
- * load: the first process of a container gets only the signals that it has a handler for.
+ * Handles signals, and terminals that do not read, from the moment this module is loaded, before anything else that
+ * takes time to load: the first process of a container gets only the signals that it has a handler for.
  */
 import { constants } from 'node:os'
 import { stopBlocking } from '../node-internals.ts'
@@ -30,7 +30,9 @@ function endProcess(name: NodeJS.Signals): never {
   return process.exit(128 + constants.signals[name])
 }
 
-/** Resolves with the name of the first signal, which then does not end the process; the second one does, immediately. */
+/**
+ * Resolves with the name of the first signal, which then does not end the process; the second one does, immediately.
+ */
 export function firstSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     handle = resolve

@@ -70,8 +70,8 @@ export async function revokeToken({ settings, logger, print }: Context, id: stri
 }
 
 /**
- * Opens the token store for one command and closes it in any case. It neither creates nor migrates a database: a mistyped
- * DATABASE_URL must not become a second one, and listing tokens must not change the one that a server uses.
+ * Opens the token store for one command and closes it in any case. It neither creates nor migrates a database: a
+ * mistyped DATABASE_URL must not become a second one, and listing tokens must not change the one that a server uses.
  *
  * @throws {StorageError} if it does not exist, or needs a migration
  */

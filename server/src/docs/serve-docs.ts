@@ -25,12 +25,12 @@ const FILES = [
 ]
 
 /**
- * Creates the routes of the OpenAPI document, and of the page that shows it and calls the service. They need no token, so their
- * files are read and hashed here, once: `express.static` reads the disk for each request, and its ETag is the same for two
- * versions of a file with one size and one time.
+ * Creates the routes of the OpenAPI document, and of the page that shows it and calls the service. They need no token,
+ * so their files are read and hashed here, once: `express.static` reads the disk for each request, and its ETag is the
+ * same for two versions of a file with one size and one time.
  *
- * @param publicUrl the server that the document names; default: the origin that it was requested from, which tools that import
- *   it take for the base URL
+ * @param publicUrl the server that the document names; default: the origin that it was requested from, which tools that
+ *   import it take for the base URL
  */
 export function createDocs(publicUrl: string | undefined): (Endpoint & { handle: RequestHandler })[] {
   /** Without its servers. It is created once, which takes milliseconds: a client may ask with any number of hosts. */

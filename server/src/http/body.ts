@@ -16,8 +16,8 @@ const BYTE_ORDER_MARK = 0xfeff
 const UTF_8 = /^(?:utf-?8|unicode-1-1-utf-8|unicode(?:11|20)utf8|x-unicode20utf8)$/i
 
 /**
- * Reads the JSON body of an operation that takes one. The order of the checks: size 413, media type 415, JSON 400. A body that
- * is declared too large is rejected before it is read.
+ * Reads the JSON body of an operation that takes one. The order of the checks: size 413, media type 415, JSON 400. A
+ * body that is declared too large is rejected before it is read.
  */
 export async function readBody(request: TsRestRequest<typeof contract>, response: ServerResponse): Promise<void> {
   const { body } = request.tsRestRoute as { body?: unknown }

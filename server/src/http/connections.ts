@@ -35,8 +35,8 @@ const MAX_FEW = 8
 /** How long the first connection of a burst waits for the others at most, in milliseconds. */
 const MAX_BURST = 200
 /**
- * How many connections of a burst are read in a turn. Their tokens are looked up in the next one, and until then their requests
- * count for their address, of which others may be behind the same proxy.
+ * How many connections of a burst are read in a turn. Their tokens are looked up in the next one, and until then their
+ * requests count for their address, of which others may be behind the same proxy.
  */
 const READS_PER_TURN = 8
 
@@ -46,8 +46,8 @@ const ended = new WeakSet<Socket>()
 export const discarded = new WeakSet<Duplex>()
 
 /**
- * Returns how many connections clients may have: `MAX_CONNECTIONS`, or what the limit of open files leaves. Beyond that limit
- * every new connection would be reset, those of probes too, and the database could not be opened again.
+ * Returns how many connections clients may have: `MAX_CONNECTIONS`, or what the limit of open files leaves. Beyond that
+ * limit every new connection would be reset, those of probes too, and the database could not be opened again.
  */
 export function limitConnections(maxConnections: number, logger: Logger): number {
   // Without this, a report looks up the names of addresses.
@@ -65,7 +65,10 @@ export function limitConnections(maxConnections: number, logger: Logger): number
   return left
 }
 
-/** Limits the connections of a server, of which one address cannot take all, and ends with each of them what belongs to it. */
+/**
+ * Limits the connections of a server, of which one address cannot take all, and ends with each
+ * of them what belongs to it.
+ */
 export function trackConnections(server: Server, maxConnections: number): Connections {
   const share = createFairShare(maxConnections)
   /** Each with its responses that wait for an earlier one. */
@@ -116,8 +119,8 @@ export function trackConnections(server: Server, maxConnections: number): Connec
 }
 
 /**
- * Lets a server accept all connections of a burst before it reads from any of them: with what these send, each turn of the
- * event loop would take longer than the one before, while Node.js accepts one connection of each listener per turn.
+ * Lets a server accept all connections of a burst before it reads from any of them: with what these send, each turn of
+ * the event loop would take longer than the one before, while Node.js accepts one connection of each listener per turn.
  */
 export function acceptBurstsFirst(server: Server): void {
   const arrived: Socket[] = []
@@ -146,9 +149,10 @@ export function closeLater(socket: Duplex): void {
 }
 
 /**
- * Closes the connection of a request so that its client can read the response (RFC 9112 section 9.6). If a connection is
- * closed while a client is sending, the client's system discards the response, so this side only ends its half, discards
- * what still arrives for a moment, and then closes. Node.js calls `destroySoon` once the last response is written.
+ * Closes the connection of a request so that its client can read the response (RFC 9112 section 9.6). If a connection
+ * is closed while a client is sending, the client's system discards the response, so this side only ends its half,
+ * discards what still arrives for a moment, and then closes. Node.js calls `destroySoon` once the last response is
+ * written.
  */
 export function closeLingering(request: IncomingMessage): void {
   const { socket } = request
@@ -173,8 +177,8 @@ export function discardRest(socket: Duplex): void {
 }
 
 /**
- * Makes a request that asks for another protocol, which it does not get, the last one of its connection. Node.js loses what
- * follows it in the same packet, and would read what comes next from its middle.
+ * Makes a request that asks for another protocol, which it does not get, the last one of its connection. Node.js loses
+ * what follows it in the same packet, and would read what comes next from its middle.
  */
 function endAfterUpgrade(request: IncomingMessage, response: ServerResponse): void {
   endAfter(response)

@@ -32,8 +32,8 @@ export class HttpError extends Error {
   /**
    * @param errorName the entry of the error catalogue; it decides the status and the code
    * @param message what to fix, in one sentence that names the field; never a token, nor a value of the body
-   * @param options `headers` of the response, such as `Allow` or `Retry-After`, and the underlying error as `cause`, which is
-   *   logged and never sent
+   * @param options `headers` of the response, such as `Allow` or `Retry-After`, and the underlying error as `cause`,
+   *   which is logged and never sent
    */
   constructor(
     errorName: ErrorName,
@@ -64,7 +64,10 @@ export function unavailable(message: string, retryAfter: number, cause?: unknown
   return new HttpError('unavailable', message, { headers: { 'Retry-After': String(retryAfter) }, cause })
 }
 
-/** Responds to every failure with an `Error` body. What is not a {@link HttpError} is a fault of the server: 500, logged. */
+/**
+ * Responds to every failure with an `Error` body. What is not a {@link HttpError} is a fault
+ * of the server: 500, logged.
+ */
 export function createErrorHandler(logger: Logger): ErrorRequestHandler {
   const mayWarn = oncePer(REPEATED)
 

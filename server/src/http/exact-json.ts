@@ -1,7 +1,7 @@
 /**
- * JSON whose integers are exact: `JSON.parse` alone rounds what is above 2^53, and silently takes the last value of a duplicate
- * key. Here a reviver sees how each number is written, and the values are counted in the text first: fewer that are parsed
- * means a duplicate key (docs/decisions/011-json-reader.md).
+ * JSON whose integers are exact: `JSON.parse` alone rounds what is above 2^53, and silently takes the last value of a
+ * duplicate key. Here a reviver sees how each number is written, and the values are counted in the text first: fewer
+ * that are parsed means a duplicate key (docs/decisions/011-json-reader.md).
  */
 
 /** More levels are rejected, as RFC 8259 section 9 allows. */
@@ -20,7 +20,10 @@ const TOO_LARGE = 10 ** 19
 /** The end of those messages of `JSON.parse` that do not quote the text. */
 const POSITION = / at position (\d+) \(line \d+ column \d+\)$/
 
-/** An object of at most so many characters is scanned character by character; a longer one may have more than {@link MAX_VALUES}. */
+/**
+ * An object of at most so many characters is scanned character by character; a longer one may
+ * have more than {@link MAX_VALUES}.
+ */
 const MAX_PLAIN = 1_000
 /** What may be a number that is not exact: one with many digits, a fraction or an exponent. */
 const INEXACT = /\d{16}|\d[.Ee]/
@@ -42,18 +45,19 @@ export class JsonSyntaxError extends Error {
 }
 
 /**
- * Parses JSON as `JSON.parse` does, but exactly: an integer that is not safe as a `number` becomes a `bigint`, and a fraction
- * that would be rounded to an integer becomes NaN.
+ * Parses JSON as `JSON.parse` does, but exactly: an integer that is not safe as a `number` becomes a `bigint`, and a
+ * fraction that would be rounded to an integer becomes NaN.
  *
- * @throws {JsonSyntaxError} if the text is not JSON, has a duplicate key, or exceeds {@link MAX_DEPTH} or {@link MAX_VALUES}
+ * @throws {JsonSyntaxError} if the text is not JSON, has a duplicate key, or exceeds {@link
+ *   MAX_DEPTH} or {@link MAX_VALUES}
  */
 export function parseJson(text: string): unknown {
   return parsePlain(text) ?? parseWithSource(text)
 }
 
 /**
- * Parses what most bodies are, in a third of the time: a short object of texts and small integers, with as many keys as are
- * written. Undefined: it is something else.
+ * Parses what most bodies are, in a third of the time: a short object of texts and small integers, with as many keys as
+ * are written. Undefined: it is something else.
  */
 function parsePlain(text: string): object | undefined {
   if (text.length > MAX_PLAIN || INEXACT.test(text)) return undefined
@@ -67,7 +71,10 @@ function parsePlain(text: string): object | undefined {
   }
 }
 
-/** Counts the keys of a text that begins with an object, and has no other and no array; undefined if it is not like that. */
+/**
+ * Counts the keys of a text that begins with an object, and has no other and no array;
+ * undefined if it is not like that.
+ */
 function countPlainKeys(text: string): number | undefined {
   if (text.charCodeAt(0) !== OPENING_BRACE) return undefined
   let colons = 0

@@ -26,8 +26,8 @@ export interface FairShare {
  * Creates places that clients share, such as those of requests in flight.
  *
  * A client may hold eight times what is free, so that one alone never takes everything: it gets 889 of 1,000. The more
- * clients hold, the less each may hold. This is the dynamic threshold of shared-memory switches (Choudhury and Hahne, 1998):
- * it needs no list of clients and no division in advance.
+ * clients hold, the less each may hold. This is the dynamic threshold of shared-memory switches (Choudhury and Hahne,
+ * 1998): it needs no list of clients and no division in advance.
  */
 export function createFairShare(capacity: number): FairShare {
   const held = new Map<string, number>()
@@ -35,9 +35,9 @@ export function createFairShare(capacity: number): FairShare {
   let maxSize = MIN_SWEEP
 
   /**
-   * Removes clients that hold nothing. Not each at once: a Map that one key is added to and deleted from with every request
-   * makes a new table every few requests, and once an old table is in V8's old generation, it keeps all later ones alive,
-   * until a collection of the whole heap stops the process for 10 ms, twice a second.
+   * Removes clients that hold nothing. Not each at once: a Map that one key is added to and deleted from with every
+   * request makes a new table every few requests, and once an old table is in V8's old generation, it keeps all later
+   * ones alive, until a collection of the whole heap stops the process for 10 ms, twice a second.
    */
   function sweep(): void {
     for (const [client, count] of held) if (count === 0) held.delete(client)
@@ -70,8 +70,8 @@ export function createFairShare(capacity: number): FairShare {
 
 /**
  * Returns the address of a client as a trusted proxy reports it, without the port that each of its connections has, or
- * else that of the connection: a client may send any text. It is always a short text of its own, since V8 keeps the whole
- * header in memory for a part of it.
+ * else that of the connection: a client may send any text. It is always a short text of its own, since V8 keeps the
+ * whole header in memory for a part of it.
  */
 export function clientAddress({ ip = '', socket }: Request): string | undefined {
   if (ip === socket.remoteAddress) return ip

@@ -1,4 +1,7 @@
-/** Gives each request its id and reports its end, and rejects what is malformed, arrives too late, or is meant for a proxy. */
+/**
+ * Gives each request its id and reports its end, and rejects what is malformed, arrives too
+ * late, or is meant for a proxy.
+ */
 import { randomUUID } from 'node:crypto'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -43,8 +46,9 @@ function finalStatus(response: ServerResponse): number {
 
 /**
  * Rejects what the parser of Node.js accepts: a duplicate or missing header (RFC 9112 section 3.2, RFC 6750
- * section 3.1), a transfer coding other than chunked or in HTTP/1.0 (RFC 9112 section 6.1), an expectation that cannot be
- * met, too many headers, and HTTP versions other than 1: with a 400, since a 505 would count as a failure of the server.
+ * section 3.1), a transfer coding other than chunked or in HTTP/1.0 (RFC 9112 section 6.1), an expectation
+ * that cannot be met, too many headers, and HTTP versions other than 1: with a 400, since a 505 would
+ * count as a failure of the server.
  */
 export function rejectMalformed({ headers, rawHeaders, httpVersion, httpVersionMajor }: IncomingMessage): void {
   if (httpVersionMajor !== 1) throw malformed('badRequest', 'The HTTP version is not supported. Use HTTP/1.1.')
@@ -92,7 +96,9 @@ export function rejectUnparsed(error: NodeJS.ErrnoException, socket: Duplex): vo
   respondInOrder(socket, toParserError(error.code))
 }
 
-/** Responds after the earlier complete requests of a connection: responses have their order (RFC 9112 section 9.3.2). */
+/**
+ * Responds after the earlier complete requests of a connection: responses have their order (RFC 9112 section 9.3.2).
+ */
 function respondInOrder(socket: Duplex, failure: HttpError): void {
   const response = responseOf(socket)
   if (!response) respondAlone(socket, failure)

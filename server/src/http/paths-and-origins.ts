@@ -16,7 +16,9 @@ const PREFLIGHT_MAX_AGE = 600
 
 /** How many origins are logged, since a client may send any. */
 const MAX_HINTS = 10
-/** An origin that is safe to log: what a client sends is repeated only if it is a host and a port, which no token is. */
+/**
+ * An origin that is safe to log: what a client sends is repeated only if it is a host and a port, which no token is.
+ */
 const WEB_ORIGIN = /^https?:\/\/[a-z\d.:[\]-]{1,100}$/
 
 /** A parameter in a path of the contract. */
@@ -58,9 +60,9 @@ export function createPathCheck(endpoints: readonly Endpoint[]): RequestHandler 
 }
 
 /**
- * Lets pages of some origins call the service (CORS), with any request headers: tools such as OpenTelemetry add their own.
- * It comes before authentication, since a preflight has no token, and leaves the response to `OPTIONS` to the path.
- * Credentials stay off: the token is a header, not a cookie.
+ * Lets pages of some origins call the service (CORS), with any request headers: tools such as OpenTelemetry add their
+ * own. It comes before authentication, since a preflight has no token, and leaves the response to `OPTIONS` to the
+ * path. Credentials stay off: the token is a header, not a cookie.
  */
 export function createCors(origins: readonly string[]): RequestHandler {
   return cors({

@@ -60,10 +60,10 @@ export async function checkPort({ host, port }: Address): Promise<void> {
 }
 
 /**
- * Listens on the public port, and passes requests on to an app. Node.js accepts one connection in a turn of the event loop
- * (libuv since 1.45), so that a new client would wait for seconds behind hundreds of others; of many listeners it accepts one
- * each, and the operating system shares the connections out among them. Where it cannot, such as on macOS and Windows, one
- * listens.
+ * Listens on the public port, and passes requests on to an app. Node.js accepts one connection in a turn of the event
+ * loop (libuv since 1.45), so that a new client would wait for seconds behind hundreds of others; of many listeners it
+ * accepts one each, and the operating system shares the connections out among them. Where it cannot, such as on macOS
+ * and Windows, one listens.
  *
  * @throws {OperatorError} if the port cannot be listened on
  */
@@ -125,8 +125,8 @@ function createHttpServer(
 }
 
 /**
- * Creates classes of requests and responses that have Express's methods. Express would replace the prototype of each, after
- * which V8 optimizes it less (https://github.com/expressjs/express/issues/5998): a list takes 7 % more CPU time.
+ * Creates classes of requests and responses that have Express's methods. Express would replace the prototype of each,
+ * after which V8 optimizes it less (https://github.com/expressjs/express/issues/5998): a list takes 7 % more CPU time.
  */
 function createMessageClasses(app: Express): Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'> {
   class AppRequest extends IncomingMessage {}
@@ -139,9 +139,9 @@ function createMessageClasses(app: Express): Pick<ServerOptions, 'IncomingMessag
 }
 
 /**
- * Lets a body in many chunks give other connections their turn, also a body that nothing uses: Node.js reads up to 2 MB of a
- * connection in a turn of the event loop, which takes a second where each chunk has one byte. These are methods of such a
- * request only, since in its class they slow every request down.
+ * Lets a body in many chunks give other connections their turn, also a body that nothing uses: Node.js reads up to 2 MB
+ * of a connection in a turn of the event loop, which takes a second where each chunk has one byte. These are methods of
+ * such a request only, since in its class they slow every request down.
  */
 function yieldBetweenChunks(request: IncomingMessage): void {
   const push = request.push.bind(request)
@@ -174,7 +174,9 @@ async function listen(server: net.Server, address: Address, prefix = ''): Promis
   }
 }
 
-/** What the error codes of an address say that the machine does not have, such as IPv6 or an interface that is missing. */
+/**
+ * What the error codes of an address say that the machine does not have, such as IPv6 or an interface that is missing.
+ */
 const NOT_HERE = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EINVAL', 'EAFNOSUPPORT']
 
 function portError(cause: unknown, { host, port }: Address, prefix: string): OperatorError {

@@ -9,7 +9,10 @@ import { addressKey, clientAddress, createFairShare } from './fair-share.ts'
 const MAX_UNREAD = 40_000
 /** How often unread responses are looked for, in milliseconds. */
 const CHECK_INTERVAL = 1_000
-/** How long no other scan is made for a client that the last one had nothing for, in milliseconds: one takes about 0.1 ms. */
+/**
+ * How long no other scan is made for a client that the last one had nothing for, in
+ * milliseconds: one takes about 0.1 ms.
+ */
 const SCAN_INTERVAL = 5
 
 /**
@@ -54,14 +57,15 @@ export interface RequestsInFlight {
 }
 
 /**
- * Limits the requests in flight, and so the memory of the process, since each takes at most a fixed amount. Addresses, and
- * then accounts, share the limit; what is beyond it is shed early, because a late response is useless and delays others.
+ * Limits the requests in flight, and so the memory of the process, since each takes at most a fixed
+ * amount. Addresses, and then accounts, share the limit; what is beyond it is shed early, because a late
+ * response is useless and delays others.
  *
- * Waiting requests give way: where no place is left, a client with few requests gets the place of the request that has waited
- * longest, of the client with most waiting requests.
+ * Waiting requests give way: where no place is left, a client with few requests gets the place of the request that has
+ * waited longest, of the client with most waiting requests.
  *
- * Requests behind another one on their connection take at most half of all places: they do not give way, and hundreds of them
- * arrive together, which are counted for their address until their account is known.
+ * Requests behind another one on their connection take at most half of all places: they do not give way, and hundreds
+ * of them arrive together, which are counted for their address until their account is known.
  */
 export function createRequestsInFlight({
   maxRequestsInFlight,
@@ -119,8 +123,8 @@ export function createRequestsInFlight({
   }
 
   /**
-   * Makes room for a client: removes what is done or, if that is not enough, ends a waiting request, unless this client has
-   * about as many requests as any other client has waiting ones.
+   * Makes room for a client: removes what is done or, if that is not enough, ends a waiting request, unless this client
+   * has about as many requests as any other client has waiting ones.
    *
    * @returns whether there is room now
    */

@@ -15,7 +15,9 @@ const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
 /** JSON text in pieces: each call reads the next one; undefined: there are no more. */
 export type JsonPieces = () => Promise<Buffer | undefined>
 
-/** Passes JSON text, whole or in pieces that are read while they are sent, as the response body `T` that it represents. */
+/**
+ * Passes JSON text, whole or in pieces that are read while they are sent, as the response body `T` that it represents.
+ */
 export function asBody<T>(json: Buffer | JsonPieces): T {
   const body: unknown = json
   return body as T
@@ -55,9 +57,9 @@ export function sendJson(response: ServerResponse, json: Buffer | string): void 
 }
 
 /**
- * Sends one piece after the other, each once the client has read the one before. Until the first one is read, a failure gets
- * its own response; midway it breaks the connection rather than ending in a valid shorter list, and discards what is not sent
- * yet. A client that disconnects ends it. Other requests get their turn too, however fast a list is read.
+ * Sends one piece after the other, each once the client has read the one before. Until the first one is read, a failure
+ * gets its own response; midway it breaks the connection rather than ending in a valid shorter list, and discards what
+ * is not sent yet. A client that disconnects ends it. Other requests get their turn too, however fast a list is read.
  */
 async function sendPieces(response: Response, readNext: JsonPieces): Promise<void> {
   response.setHeader('Content-Type', JSON_CONTENT_TYPE)
@@ -77,7 +79,9 @@ async function sendPieces(response: Response, readNext: JsonPieces): Promise<voi
   }
 }
 
-/** Waits until earlier responses of a connection are sent, or it has closed: what is read before would wait in memory. */
+/**
+ * Waits until earlier responses of a connection are sent, or it has closed: what is read before would wait in memory.
+ */
 export async function waitForConnection(response: Response): Promise<void> {
   if (!response.socket) await waitFor(response, 'socket')
 }

@@ -1,6 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** How many pieces are read in a turn of the event loop: SQLite takes up to 4 ms for one, in which nothing else happens. */
+/**
+ * How many pieces are read in a turn of the event loop: SQLite takes up to 4 ms for one, in which nothing else happens.
+ */
 const READS_PER_TURN = 8
 
 /** Items that wait. Accounts take turns, however many items one of them adds. */
@@ -18,7 +20,10 @@ export interface AccountQueue<Item> {
 
 /** Creates an empty queue. */
 export function createAccountQueue<Item extends { readonly account: string }>(): AccountQueue<Item> {
-  /** The items of each account, in the order of the accounts. Few wait at a time, and a Map would be slower (fair-share.ts). */
+  /**
+   * The items of each account, in the order of the accounts. Few wait at a time, and a Map
+   * would be slower (fair-share.ts).
+   */
   let queues: Item[][] = []
   return {
     add(item, isNext) {
@@ -44,10 +49,11 @@ export function createAccountQueue<Item extends { readonly account: string }>():
 }
 
 /**
- * Creates what makes reads of lists wait for their turn, so that however many lists are requested at the same time, other
- * requests are handled meanwhile.
+ * Creates what makes reads of lists wait for their turn, so that however many lists are requested at the same time,
+ * other requests are handled meanwhile.
  *
- * An account reads one list after the other: the sooner a list waits for its client, the sooner it can give way to others.
+ * An account reads one list after the other: the sooner a list waits for its client, the
+ * sooner it can give way to others.
  *
  * @returns a function that resolves once an account may read a piece, the first or a later one of a list
  */

@@ -6,7 +6,9 @@ const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
 /** `seq` as a number of fixed length, which hides how many digits it has. */
 const SEQ_BYTES = 8
-/** The nonce, the encrypted `seq` and a tag of 16 bytes in base64url: 36 bytes, so that each spelling is another cursor. */
+/**
+ * The nonce, the encrypted `seq` and a tag of 16 bytes in base64url: 36 bytes, so that each spelling is another cursor.
+ */
 const SHAPE = /^[\w-]{48}$/
 
 /** Cursors, which tell clients where the next page begins and nothing else. */
@@ -24,11 +26,11 @@ export interface Cursors {
 }
 
 /**
- * Creates the cursors of a service. `seq` counts the plants of all accounts, so it is encrypted, and authenticated together
- * with the account.
+ * Creates the cursors of a service. `seq` counts the plants of all accounts, so it is encrypted, and
+ * authenticated together with the account.
  *
- * The nonces are random: of 2^32 cursors, two share one with a probability of 2^-32. Whoever found such a pair could forge a
- * cursor, and with it only begin elsewhere in the list of their own account.
+ * The nonces are random: of 2^32 cursors, two share one with a probability of 2^-32. Whoever found such a pair could
+ * forge a cursor, and with it only begin elsewhere in the list of their own account.
  *
  * @param readSecret reads the 32 bytes that all servers of the database share. Called again only if it failed
  */

@@ -6,8 +6,8 @@ import { createAccountQueue } from './account-queue.ts'
 /** How to commit, and how much at a time. */
 export interface GroupCommitOptions<Item, Result> {
   /**
-   * Writes a batch in one transaction and returns a result for each item, in order. An error fails this batch; a `StorageError`
-   * also the items that were added before the commit began.
+   * Writes a batch in one transaction and returns a result for each item, in order. An error fails this batch; a
+   * `StorageError` also the items that were added before the commit began.
    */
   commit(items: Item[]): Promise<Result[]>
   /** Returns the size of an item, in bytes. */
@@ -34,12 +34,13 @@ interface Waiter<Item, Result> {
 }
 
 /**
- * Creates a group commit. A commit costs a sync of the disk however many rows it holds, so the items added during the commit
- * before share one, with those that the next turns of the event loop bring while these bring many: clients that got their
- * results together send their next items within a few turns.
+ * Creates a group commit. A commit costs a sync of the disk however many rows it holds, so the items added during the
+ * commit before share one, with those that the next turns of the event loop bring while these bring many: clients that
+ * got their results together send their next items within a few turns.
  *
- * Where a commit takes long, the next one waits a little for those who get their results and come back with the next item.
- * Without that pause, two halves would take turns, and a slow disk would store half as much. A lone item never waits.
+ * Where a commit takes long, the next one waits a little for those who get their results and come back
+ * with the next item. Without that pause, two halves would take turns, and a slow disk would store half as
+ * much. A lone item never waits.
  *
  * A batch takes from each waiting account in turn, so that none waits for all that another one sends.
  *
@@ -89,7 +90,8 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
         resolve(results[index] as Result)
       })
     } catch (error) {
-      // What has waited for an unavailable database as long as this batch would go on waiting, one batch after the other.
+      // What has waited for an unavailable database as long as this batch would go on waiting,
+      // one batch after the other.
       const others = error instanceof StorageError ? waiting.remove(({ since }) => since <= begin) : []
       events.emit('writesRejected', batch.length + others.length, error)
       for (const { reject } of [...batch, ...others]) reject(error)

@@ -66,8 +66,8 @@ interface ListRequest {
   /** The moment at which it arrived. */
   readonly since: number
   /**
-   * How the whole list was since then; undefined: a part of it is requested, of which nothing is cached. What is added later
-   * may be left out, so that a list ends.
+   * How the whole list was since then; undefined: a part of it is requested, of which nothing is cached. What is added
+   * later may be left out, so that a list ends.
    */
   readonly state?: ListState
 }
@@ -85,10 +85,10 @@ const CLOSING = Buffer.from(']')
 /**
  * Creates the lists of all accounts, as JSON text.
  *
- * The version of every requested list is read after its request has arrived, once for all lists of a turn of the event loop. A
- * piece that was cached with the same version, or has been read since then, is sent as it is; any other is read, and cached with
- * the version that the database had at the same moment. Equal versions are equal lists, so a list is never older than its request,
- * on any number of servers and whoever else changes plants.
+ * The version of every requested list is read after its request has arrived, once for all lists of a turn of the event
+ * loop. A piece that was cached with the same version, or has been read since then, is sent as it is; any other is
+ * read, and cached with the version that the database had at the same moment. Equal versions are equal lists, so a list
+ * is never older than its request, on any number of servers and whoever else changes plants.
  */
 export function createLists(plants: Plants): Lists {
   const waitForRead = createReadQueue()

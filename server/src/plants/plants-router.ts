@@ -17,8 +17,8 @@ export interface OperationResult<TBody> {
   /** The body of the success response; undefined: it has none. */
   readonly body: TBody
   /**
-   * The fields of the input that the operation has not used: none. `({ limit, ...unused }) => ({ body, unused })` does not
-   * compile until it takes each field out, so that none that is added to the contract is forgotten.
+   * The fields of the input that the operation has not used: none. `({ limit, ...unused }) => ({ body, unused })` does
+   * not compile until it takes each field out, so that none that is added to the contract is forgotten.
    */
   readonly unused: Readonly<Record<string, never>>
   /** The cursor of the next page; undefined: there is none. */

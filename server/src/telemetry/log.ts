@@ -29,8 +29,8 @@ export interface Log {
 
 /**
  * Creates a logger that writes lines of JSON, with the level as a word and the time in ISO 8601, or readable lines to a
- * terminal. Nothing ever waits for the reader: lines wait in memory, and beyond a limit they are dropped, which the next one
- * that is written reports. pino's own writer waits in a thread, and retries for ever.
+ * terminal. Nothing ever waits for the reader: lines wait in memory, and beyond a limit they are dropped, which the
+ * next one that is written reports. pino's own writer waits in a thread, and retries for ever.
  */
 export async function createLog(level: string, target: LogStream): Promise<Log> {
   const format = target.isTTY ? await createPrettyFormat() : (line: string) => line
@@ -79,14 +79,17 @@ export async function createLog(level: string, target: LogStream): Promise<Log> 
 }
 
 /**
- * Returns a logger for what an operator must be able to prove later, such as created tokens: only `silent` turns it off,
- * since a level is chosen for how much the server says about itself.
+ * Returns a logger for what an operator must be able to prove later, such as created tokens: only `silent` turns it
+ * off, since a level is chosen for how much the server says about itself.
  */
 export function auditLogger(logger: Logger): Logger {
   return logger.level === 'silent' ? logger : logger.child({}, { level: 'info' })
 }
 
-/** Creates what tells whether something that may happen all the time is logged: at most once in an interval, in milliseconds. */
+/**
+ * Creates what tells whether something that may happen all the time is logged: at most once in
+ * an interval, in milliseconds.
+ */
 export function oncePer(interval: number): () => boolean {
   let silentUntil = 0
   return () => {
@@ -98,8 +101,8 @@ export function oncePer(interval: number): () => boolean {
 }
 
 /**
- * Logs why requests and connections are rejected, each reason at most once per second: a line for each would cost more than
- * rejecting it, under overload.
+ * Logs why requests and connections are rejected, each reason at most once per second: a line for each would cost more
+ * than rejecting it, under overload.
  */
 export function logRejections(logger: Logger): void {
   const mayLog = new Map(rejections.map((reason) => [reason, oncePer(REJECTION_INTERVAL)]))
@@ -113,8 +116,8 @@ export function logRejections(logger: Logger): void {
 const SECRET = /[^/]{24,}/g
 
 /**
- * Logs each request once it has ended, at `debug`: at other levels this must not be called, since the event costs time with
- * every request once it has a listener. No line has a token or the text of a query.
+ * Logs each request once it has ended, at `debug`: at other levels this must not be called, since the event costs time
+ * with every request once it has a listener. No line has a token or the text of a query.
  */
 export function logRequests(logger: Logger): void {
   events.on('requestEnded', ({ request, status, seconds, errorCode: error }) => {
@@ -136,7 +139,10 @@ function shorten(text: string, length: number): string {
   return text.length > length ? `${text.slice(0, length - 1)}…` : text
 }
 
-/** Opens a stream to a file that retries. That of Node.js ends with the first error, such as that of a disk that is full for a while. */
+/**
+ * Opens a stream to a file that retries. That of Node.js ends with the first error, such as that of a
+ * disk that is full for a while.
+ */
 function openFile(fd: number): Writable {
   return new Writable({
     async write(chunk: Buffer, _encoding, done) {

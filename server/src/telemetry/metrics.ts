@@ -38,8 +38,8 @@ const operations = Object.values(contract)
 const METHODS = new Set<string>(['HEAD', 'OPTIONS', ...operations.map(({ method }) => method)])
 
 /**
- * Starts counting events. Every counter of an enumeration begins with 0: the first event is then an increase, which a rule
- * can see. No label has a value that a client chooses.
+ * Starts counting events. Every counter of an enumeration begins with 0: the first event is then an increase, which a
+ * rule can see. No label has a value that a client chooses.
  */
 export function createMetrics({ engine, isReady, ...sources }: MetricSources): Metrics {
   const registry = new Registry()

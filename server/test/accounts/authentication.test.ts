@@ -119,7 +119,8 @@ test.skipIf(engine === 'sqlite')('a lookup that took long does not keep a revoke
 test('a token is pst_ and 43 characters of base62, with a checksum in CRC-32, and is unique', () => {
   const tokens = Array.from({ length: 1000 }, generateToken)
   expect(new Set(tokens).size).toBe(tokens.length)
-  // zlib.crc32(b"pst_" + b"0" * 43) in Python is 356373904, which is 0O7J8C in base62; with 160 at the end it is 1118115873.
+  // zlib.crc32(b"pst_" + b"0" * 43) in Python is 356373904, which is 0O7J8C in base62; with
+  // 160 at the end it is 1118115873.
   tokens.push(`pst_${'0'.repeat(43)}0O7J8C`, `pst_${'0'.repeat(40)}1601DfV0z`)
   for (const token of tokens) {
     expect(token).toMatch(/^pst_[0-9A-Za-z]{49}$/)

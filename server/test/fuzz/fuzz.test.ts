@@ -1,6 +1,6 @@
 /**
- * Requests of all kinds, most of them mutated, against a model of what an account has. The conformance suite of the client has
- * those that the contract allows, of every operation, and pages.
+ * Requests of all kinds, most of them mutated, against a model of what an account has. The conformance suite of the
+ * client has those that the contract allows, of every operation, and pages.
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

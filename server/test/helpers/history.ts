@@ -1,6 +1,6 @@
 /**
- * What clients did and saw, and whether a service that keeps its promises can have responded like that. The list of an account is
- * a log: plants are added at its end.
+ * What clients did and saw, and whether a service that keeps its promises can have responded like that. The list of an
+ * account is a log: plants are added at its end.
  */
 
 /** What a client did: the plant that it sent, or the plants that it was shown. A plant is the number of `plantOf`. */
@@ -70,7 +70,10 @@ function findIn(account: string, history: readonly Operation[]): string[] {
   return violations
 }
 
-/** Writes a history as JSON lines that Elle checks as appended lists (https://github.com/ligurio/elle-cli, `list-append`). */
+/**
+ * Writes a history as JSON lines that Elle checks as appended lists
+ * (https://github.com/ligurio/elle-cli, `list-append`).
+ */
 export function toElle(history: readonly Operation[]): string {
   const types = { confirmed: 'ok', rejected: 'fail', unknown: 'info' }
   const events = history.flatMap(({ kind, account, process, begin, end, outcome, plants }) => {

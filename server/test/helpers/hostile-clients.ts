@@ -68,7 +68,10 @@ const ways: ((socket: Socket, wire: string) => void)[] = [
   (socket, wire) => socket.once('data', () => socket.resetAndDestroy()).write(wire),
 ]
 
-/** Sends something at random in a random way, with a token, or with one that the database is asked for and does not have. */
+/**
+ * Sends something at random in a random way, with a token, or with one that the database is
+ * asked for and does not have.
+ */
 export function attack(socket: Socket, token: string, unknown: string, random = Math.random): void {
   const oneOf = <Item>(items: readonly Item[]) => items[Math.floor(random() * items.length)] as Item
   const end = setTimeout(() => socket.destroy(), MAX_LIFETIME * (0.5 + random()))
@@ -77,7 +80,9 @@ export function attack(socket: Socket, token: string, unknown: string, random = 
   oneOf(ways)(socket, withToken(wire, token).replaceAll('<unknown>', unknown))
 }
 
-/** Opens a connection and does something with it, and opens another one whenever it has closed, until the signal aborts. */
+/**
+ * Opens a connection and does something with it, and opens another one whenever it has closed, until the signal aborts.
+ */
 export function keepConnecting(url: string, signal: AbortSignal, act: (socket: Socket) => void): void {
   if (signal.aborted) return
   const { hostname, port } = new URL(url)

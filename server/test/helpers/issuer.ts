@@ -38,7 +38,10 @@ export function signToken({ privateKey, jwk }: ProviderKey, claims: Record<strin
 /** Responds to a request for the keys. */
 export type Respond = (request: IncomingMessage, response: ServerResponse) => void
 
-/** Starts a key server that publishes a key, and a server that trusts its tokens; both are closed after the file's tests. */
+/**
+ * Starts a key server that publishes a key, and a server that trusts its tokens; both are
+ * closed after the file's tests.
+ */
 export async function startTokenIssuer(
   key: ProviderKey,
   settings: Partial<Settings> = {},

@@ -23,8 +23,8 @@ export type LoadTarget = Target & { account?: string }
 export type Account = Omit<Required<LoadTarget>, 'url'>
 
 /**
- * Starts clients that create plants all the time, and others that list them, whole and in pages. What they did and saw is recorded,
- * and must be what a service that keeps its promises does ({@link findViolations}).
+ * Starts clients that create plants all the time, and others that list them, whole and in pages. What they did and saw
+ * is recorded, and must be what a service that keeps its promises does ({@link findViolations}).
  */
 export function startLoad(...targets: [LoadTarget, ...LoadTarget[]]) {
   const history: Operation[] = []
@@ -122,7 +122,10 @@ export function startLoad(...targets: [LoadTarget, ...LoadTarget[]]) {
     },
     /** Returns how many plants, and how many lists, got a 503. */
     rejected: () => ({ ...rejected }),
-    /** Does something while they write and read, stops them, lists everything once more, and expects a history without a violation. */
+    /**
+     * Does something while they write and read, stops them, lists everything once more, and expects
+     * a history without a violation.
+     */
     async during(action: () => Promise<unknown>): Promise<void> {
       try {
         await action()
@@ -176,7 +179,10 @@ function numberOf(plant: object): number | undefined {
   return JSON.stringify(plant) === JSON.stringify(plantOf(number)) ? number : undefined
 }
 
-/** Sends a GET. Without a response, the status is undefined; the body is empty if the connection broke in the middle of it. */
+/**
+ * Sends a GET. Without a response, the status is undefined; the body is empty if the
+ * connection broke in the middle of it.
+ */
 async function get(url: URL, token: string) {
   const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } }).catch(() => undefined)
   const body = (await response?.text().catch(() => '')) ?? ''
@@ -205,8 +211,8 @@ export function expectUnavailable({ status, retryAfter, body }: Omit<PlantRespon
 }
 
 /**
- * Reads a database file, which a server may have open: the result of SQLite's integrity check, which is `ok` or its errors, and
- * the ids of the plants of all accounts, in order of creation.
+ * Reads a database file, which a server may have open: the result of SQLite's integrity check, which is `ok` or its
+ * errors, and the ids of the plants of all accounts, in order of creation.
  */
 export function readDatabase(file: string): { integrity: unknown; ids: number[] } {
   const database = new BetterSqlite3(file, { readonly: true, timeout: 5_000 })

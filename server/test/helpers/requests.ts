@@ -1,4 +1,6 @@
-/** Requests as the text that goes over the wire, one character a byte. `<token>` stands for a token with both scopes. */
+/**
+ * Requests as the text that goes over the wire, one character a byte. `<token>` stands for a token with both scopes.
+ */
 
 /** How a request differs from one that creates a plant. */
 export interface RequestParts {

@@ -1,4 +1,7 @@
-/** What the body of POST /plants may be. The fuzzer has every other mistake, and compares what is JSON with `JSON.parse`. */
+/**
+ * What the body of POST /plants may be. The fuzzer has every other mistake, and compares what
+ * is JSON with `JSON.parse`.
+ */
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'

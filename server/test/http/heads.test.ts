@@ -1,4 +1,6 @@
-/** Which paths, methods and queries there are, what the headers of requests change, and the headers that responses have. */
+/**
+ * Which paths, methods and queries there are, what the headers of requests change, and the headers that responses have.
+ */
 import { contract } from '@plant-store/contract'
 import { expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'

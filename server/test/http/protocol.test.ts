@@ -1,4 +1,7 @@
-/** What is HTTP and what is not: framing, versions, expectations, sizes, what follows a rejection, half-closed connections. */
+/**
+ * What is HTTP and what is not: framing, versions, expectations, sizes, what follows a
+ * rejection, half-closed connections.
+ */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'

@@ -1,4 +1,7 @@
-/** Clients that are slow, silent or greedy: what they may take, what others get meanwhile, and that nothing is left of them. */
+/**
+ * Clients that are slow, silent or greedy: what they may take, what others get meanwhile, and
+ * that nothing is left of them.
+ */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -369,7 +372,10 @@ function endlessTime(): void {
   onTestFinished(() => clock.mockRestore())
 }
 
-/** Keeps the server from writing until the returned function is called; requests wait, since time hardly passes in the test. */
+/**
+ * Keeps the server from writing until the returned function is called; requests wait, since
+ * time hardly passes in the test.
+ */
 function lockWrites({ databaseUrl }: TestServer): () => void {
   endlessTime()
   const other = new Sqlite(fileURLToPath(databaseUrl))

@@ -39,7 +39,8 @@ test('at four times the load limit, accepted requests get a response within a se
     }),
   )
   expect(shed.length).toBeGreaterThan(0)
-  // Times mean something only if no other tests run at the same time. On a slow machine, those of the first turn take longer.
+  // Times mean something only if no other tests run at the same time. On a slow machine, those
+  // of the first turn take longer.
   if (isLong) expect(Math.max(percentile(accepted, 0.9), percentile(shed, 0.99))).toBeLessThan(1_000)
   await until(async () => (await namesOf(server, token)).length === accepted.length)
   expect(await server.end()).toBe(0)

@@ -63,7 +63,9 @@ interface Item {
 }
 type Options = Partial<GroupCommitOptions<Item, string>>
 
-/** Creates a group commit of texts, and the batches that it commits. The result of an item is its text in upper case. */
+/**
+ * Creates a group commit of texts, and the batches that it commits. The result of an item is its text in upper case.
+ */
 function create(options: Options = {}) {
   const batches: string[][] = []
   const addItem = createGroupCommit<Item, string>({

@@ -1,6 +1,6 @@
 /**
- * What POST /plants stores and GET /plants lists while others write. The conformance suite of the client has single requests, the
- * fuzzer every spelling, id and text, and storage/histories.test.ts several servers on one database.
+ * What POST /plants stores and GET /plants lists while others write. The conformance suite of the client has single
+ * requests, the fuzzer every spelling, id and text, and storage/histories.test.ts several servers on one database.
  */
 
 import { randomBytes } from 'node:crypto'

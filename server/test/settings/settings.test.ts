@@ -1,4 +1,6 @@
-/** What each format of a setting accepts and rejects, how settings depend on each other, and the files that list them. */
+/**
+ * What each format of a setting accepts and rejects, how settings depend on each other, and the files that list them.
+ */
 
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'

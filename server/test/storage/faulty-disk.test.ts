@@ -1,6 +1,6 @@
 /**
- * What the commands and the server do on a disk, or in a folder, that is slow or cannot do what a database needs, and that what
- * got a 200 is not lost when the files of a running server's database are moved, removed or replaced.
+ * What the commands and the server do on a disk, or in a folder, that is slow or cannot do what a database needs, and
+ * that what got a 200 is not lost when the files of a running server's database are moved, removed or replaced.
  */
 import { copyFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'

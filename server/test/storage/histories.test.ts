@@ -1,4 +1,7 @@
-/** Everything that clients did and saw, while servers and databases are killed, is what a service that keeps its promises does. */
+/**
+ * Everything that clients did and saw, while servers and databases are killed, is what a
+ * service that keeps its promises does.
+ */
 
 import { expect, test } from 'vitest'
 import { startOwnPostgresql } from '../../../test/helpers/database/databases.ts'

@@ -1,7 +1,8 @@
 /**
- * What the server does if PostgreSQL or the network to it fails: what may run twice is retried, everything else gets a 503,
- * `/readyz` and the metrics say so, and requests succeed again without a restart once the cause is gone. Where PostgreSQL loses
- * commits, and after a failover, what got a 200 is stored once, and no list is stale. It is killed in histories.test.ts.
+ * What the server does if PostgreSQL or the network to it fails: what may run twice is retried, everything else gets a
+ * 503, `/readyz` and the metrics say so, and requests succeed again without a restart once the cause is gone. Where
+ * PostgreSQL loses commits, and after a failover, what got a 200 is stored once, and no list is stale. It is killed in
+ * histories.test.ts.
  */
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'

@@ -1,6 +1,7 @@
 /**
- * What got a 200, a token that was printed and a backup that is finished survive a power failure at any moment: a server is killed
- * under load while all that it does to its files is recorded, and what a disk may have of that is opened again.
+ * What got a 200, a token that was printed and a backup that is finished survive a power failure at any
+ * moment: a server is killed under load while all that it does to its files is recorded, and what a disk
+ * may have of that is opened again.
  */
 import { execFileSync } from 'node:child_process'
 import { hash } from 'node:crypto'
@@ -26,8 +27,8 @@ const FAILURES = 150
 const SERVER_EVERY = 15
 const CONTROLS = 40
 /**
- * With AUTOINCREMENT, SQLite changes a page, and so syncs, also where an INSERT adds no row. A retried plant must not depend on
- * that.
+ * With AUTOINCREMENT, SQLite changes a page, and so syncs, also where an INSERT adds no row. A retried
+ * plant must not depend on that.
  */
 const WITHOUT_AUTOINCREMENT = `
   const database = new (require('better-sqlite3'))(process.argv[1])
@@ -87,8 +88,9 @@ async function writeHistory() {
     while (await create(url, nextId++));
   }
   /**
-   * Starts a server after one that was killed, and retries what got no response, one after the other, since a plant that is new
-   * would sync those before it. A program that has opened the file before keeps the log open: the start would otherwise sync it.
+   * Starts a server after one that was killed, and retries what got no response, one after the other, since a
+   * plant that is new would sync those before it. A program that has opened the file before keeps the log open:
+   * the start would otherwise sync it.
    */
   async function startAgain() {
     const reader = new BetterSqlite3(file, { readonly: true })

@@ -1,6 +1,6 @@
 /**
- * What the server does if storage fails: writes are rejected, everything else works, and writes resume without a restart
- * once the cause is gone.
+ * What the server does if storage fails: writes are rejected, everything else works, and writes resume without a
+ * restart once the cause is gone.
  */
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'

@@ -1,4 +1,7 @@
-/** What a line of the log looks like, where lines go, and that none has a secret, or an event that log.md does not explain. */
+/**
+ * What a line of the log looks like, where lines go, and that none has a secret, or an event
+ * that log.md does not explain.
+ */
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { expect, test } from 'vitest'

@@ -8,8 +8,8 @@
 }
 
 /**
- * Sends calls to the origin of the page, not to the base URL that the document names: the page may be opened at another, and its
- * Content-Security-Policy allows no other.
+ * Sends calls to the origin of the page, not to the base URL that the document names: the page may be opened at
+ * another, and its Content-Security-Policy allows no other.
  */
 const sameServer = {
   statePlugins: {
@@ -25,8 +25,8 @@ const sameServer = {
 const address = new URL('.', location.href).href.replace(/\/$/, '')
 
 /**
- * Sends only the token, ours or a JSON Web Token, of what was pasted into the dialog: with its scheme, between quotes, or in
- * the lines of a terminal. Swagger UI would send `Bearer Bearer pst_...`.
+ * Sends only the token, ours or a JSON Web Token, of what was pasted into the dialog: with its scheme, between quotes,
+ * or in the lines of a terminal. Swagger UI would send `Bearer Bearer pst_...`.
  */
 function sendToken(request) {
   const pasted = String(request.headers.Authorization).replace(/\bbearer\s|\s/gi, '')
