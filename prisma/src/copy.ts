@@ -86,7 +86,7 @@ export async function copyDatabase(from: CopyAddress, to: CopyAddress, onProgres
   return { source: source.subject, target: target.subject, plants: counts.Plant, tokens: counts.Token }
 }
 
-/** Names in a failure where the URL of the database was set. */
+/** Names in an error where the URL of the database was set. */
 async function withSettingName<Result>(setting: string, run: () => Promise<Result>): Promise<Result> {
   try {
     return await run()
