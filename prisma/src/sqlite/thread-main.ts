@@ -116,12 +116,13 @@ const operations: FileOperations = {
 
 /** Which operation to run. */
 export interface Command {
+  readonly id: number
   readonly name: keyof FileOperations
   readonly args: readonly unknown[]
 }
 
-/** How an operation has ended; an error as `toPlainError` returns it. */
-export type Outcome = { result: unknown } | { error: unknown }
+/** How the operation of a command has ended; an error as `toPlainError` returns it. */
+export type Outcome = { id: number; result: unknown } | { id: number; error: unknown }
 
 /** Checks what will be a backup. */
 async function checkDraft(draft: string): Promise<void> {
@@ -159,11 +160,11 @@ async function write<Result>(run: (connection: SqlDriverAdapter) => Promise<Resu
 /** How many operations have not ended, which the end of the process waits for. */
 const running = workerData as Int32Array
 
-async function respond({ name, args }: Command): Promise<void> {
+async function respond({ id, name, args }: Command): Promise<void> {
   const run: (...args: never[]) => Promise<unknown> = operations[name]
   const outcome: Outcome = await run.apply(operations, args as never[]).then(
-    (result) => ({ result }),
-    (error) => ({ error: toPlainError(error) }),
+    (result) => ({ id, result }),
+    (error) => ({ id, error: toPlainError(error) }),
   )
   Atomics.sub(running, 0, 1)
   Atomics.notify(running, 0)

@@ -56,21 +56,24 @@ function endNow(): never {
  */
 export function startThread(file: string): Thread {
   const worker = startWorker(file)
-  /** In the order in which the thread runs them. */
-  const pending: Pending[] = []
+  const pending = new Map<number, Pending>()
   const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
   let hasEnded = false
+  let lastId = 0
 
   function end(cause?: unknown): void {
     hasEnded = true
-    Atomics.sub(running, 0, pending.length)
-    for (const { reject } of pending.splice(0)) reject(stateError(file, THREAD_ENDED, cause))
+    Atomics.sub(running, 0, pending.size)
+    for (const { reject } of pending.values()) reject(stateError(file, THREAD_ENDED, cause))
+    pending.clear()
   }
 
   worker.on('error', end).on('exit', () => end())
+  // By their ids: other code in the thread, such as a watcher's, may send messages of its own.
   worker.on('message', (outcome: Outcome) => {
-    const operation = pending.shift()
-    if (pending.length === 0) worker.unref()
+    const operation = pending.get(outcome.id)
+    pending.delete(outcome.id)
+    if (pending.size === 0) worker.unref()
     if ('error' in outcome) operation?.reject(toError(outcome.error))
     else operation?.resolve(outcome.result)
   })
@@ -82,10 +85,11 @@ export function startThread(file: string): Thread {
     (...args: unknown[]): Promise<Result> =>
       new Promise((resolve, reject) => {
         if (hasEnded) throw stateError(file, THREAD_ENDED)
-        pending.push({ resolve: resolve as Pending['resolve'], reject })
+        const id = ++lastId
+        pending.set(id, { resolve: resolve as Pending['resolve'], reject })
         worker.ref()
         Atomics.add(running, 0, 1)
-        worker.postMessage({ name, args } satisfies Command)
+        worker.postMessage({ id, name, args } satisfies Command)
       })
 
   const closeFile = command<boolean>('closeFile')
@@ -109,9 +113,8 @@ export function startThread(file: string): Thread {
 
 function startWorker(file: string): Worker {
   try {
-    // No module that was preloaded for the server, such as one that measures its requests; nor does it report what it
-    // imports to `node --watch`, by messages among its own.
-    return new Worker(program, { execArgv: [], env: {}, workerData: running })
+    // No module that was preloaded for the server, such as one that measures its requests.
+    return new Worker(program, { execArgv: [], workerData: running })
   } catch (error) {
     throw stateError(file, THREAD_ENDED, error)
   }
