@@ -92,13 +92,19 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     return writer
   }
 
-  const { files, close: closeWriter } = await retry(useWriter, OPENING)
+  const lateError = () => stateError(file, WRITER_LATE)
+  /** Closes the thread, unless its disk does not respond. */
+  async function closeWriter(): Promise<void> {
+    const thread = await writer?.catch(() => undefined)
+    if (thread) await limitTime(thread.close(), CLOSE_PATIENCE, lateError).catch(() => {})
+  }
+
+  const { files } = await retry(useWriter, OPENING)
   const runFirstQuery = (connection: SqlDriverAdapter) => retry(() => connection.queryRaw(FIRST_QUERY), OPENING)
   const reader = await connectGuarded(file, { readonly: true }, runFirstQuery, files).catch((error) =>
     closeWriter().then(() => Promise.reject(error)),
   )
   const { connection, guard } = reader
-  const lateError = () => stateError(file, WRITER_LATE)
   const gate = createWriteGate(Math.max(patience, REQUEST_PATIENCE), lateError)
   let damage: unknown
 
@@ -142,8 +148,7 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
       // reader cannot.
       if (!guard.mayClose()) return
       await connection.dispose()
-      const thread = await writer?.catch(() => undefined)
-      if (thread) await limitTime(thread.close(), CLOSE_PATIENCE, lateError).catch(() => {})
+      await closeWriter()
     },
   }
 }
@@ -206,5 +211,10 @@ async function beginReading(file: string): Promise<Session> {
  */
 async function openInThread(file: string, script: string): Promise<Transaction> {
   const thread = await retry(() => openThread(file, { script }), OPENING)
-  return { connection: thread, commit: () => thread.executeScript('COMMIT'), [Symbol.asyncDispose]: thread.close }
+  return {
+    connection: thread,
+    commit: () => thread.executeScript('COMMIT'),
+    // What is committed stays, and an error of what failed before is the one to report.
+    [Symbol.asyncDispose]: () => thread.close().catch(() => {}),
+  }
 }
