@@ -97,8 +97,9 @@ const LETTERS_PER_EDIT = 4
 /** Returns a setting that a name, which is not one, was meant to be: one within a few edits. */
 function findMeant(name: string, settings: readonly string[]): string | undefined {
   if (settings.includes(name) || OTHER_NAMES.includes(name)) return undefined
-  const maxEdits = ({ length }: string) => Math.min(MAX_EDITS, Math.floor(length / LETTERS_PER_EDIT))
-  return settings.find((setting) => isWithin(maxEdits(setting), name.toUpperCase(), setting))
+  const within = (edits: number) =>
+    settings.find((each) => each.length >= edits * LETTERS_PER_EDIT && isWithin(edits, name.toUpperCase(), each))
+  return within(0) ?? within(1) ?? within(MAX_EDITS)
 }
 
 /**
