@@ -107,7 +107,11 @@ export async function loadEngine(url: string): Promise<Engine> {
 
 /** Returns the names of migrations in the order in which they are applied: each begins with its time. */
 export async function listMigrations(folder: string): Promise<string[]> {
-  return (await readdir(folder)).filter((name) => /^\d/.test(name)).sort()
+  const entries = await readdir(folder, { withFileTypes: true })
+  return entries
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+    .sort()
 }
 
 /**

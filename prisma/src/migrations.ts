@@ -189,7 +189,7 @@ async function applyMigrations(
   } catch (cause) {
     const ofDatabase = cause instanceof StorageError
     if (ofDatabase && (cause.isTemporary || step === '')) throw cause
-    const original = ofDatabase ? cause.cause : cause
+    const original = (ofDatabase && cause.cause) || cause
     const message = (isDriverAdapterError(original) && original.cause.originalMessage) || (cause as Error).message
     throw new StorageError(`${engine.subject} was not migrated and is unchanged: ${step}${message}`, { cause })
   }

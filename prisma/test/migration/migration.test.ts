@@ -75,6 +75,7 @@ function migrationsWith(further: Record<string, string>, engine: 'sqlite' | 'pos
     mkdirSync(path.join(folder, name))
     writeFileSync(path.join(folder, name, 'migration.sql'), script)
   }
+  writeFileSync(path.join(folder, '99990101000000_file'), 'is no migration')
   return folder
 }
 
@@ -227,6 +228,12 @@ describe('a SQLite file', () => {
     onTestFinished(async () => void (await worker.terminate()))
     await once(worker, 'online')
     for (let count = 0; count < 200; count++) await checkMigrated(url)
+  })
+
+  test('stays as it is where a migration fills its disk, which the message names', async () => {
+    const folder = migrationsWith({ '90000101000000_big': 'PRAGMA max_page_count = 1; CREATE TABLE Pot (x);' })
+    const message = /was not migrated and is unchanged: the migration \d+_big failed with: .*the disk is full/
+    await expectRejection(await migrated(newSqliteDatabase()), message, folder)
   })
 
   test('keeps the rows that refer to a table that a migration replaces', async () => {
