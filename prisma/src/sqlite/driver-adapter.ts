@@ -78,7 +78,7 @@ export function connect(file: string, { readonly = false, timeout = 0 }: Connect
 /** Returns what better-sqlite3 takes: parameters such as `$1` by name. Those of Prisma Client are `?`. */
 function toArguments({ sql, args, argTypes }: SqlQuery): unknown[] {
   const values = args.map((value, index) => toArgument(value, argTypes[index]))
-  return sql.includes('$1') ? [Object.fromEntries(values.map((value, index) => [index + 1, value]))] : values
+  return /\$1\b/.test(sql) ? [Object.fromEntries(values.map((value, index) => [index + 1, value]))] : values
 }
 
 function toArgument(value: unknown, type: ArgType | undefined): unknown {

@@ -20,6 +20,7 @@ test('what writes has the settings that durability needs, and what reads cannot 
   expect(await queryRaw(settings)).toMatchObject({ rows: [['wal', 2, 1]] })
   await close()
   expect(await prisma.$queryRawUnsafe('SELECT * FROM pragma_journal_mode')).toEqual([{ journal_mode: 'wal' }])
+  expect(await prisma.$queryRawUnsafe(`SELECT '$10' AS price WHERE ? = 1`, 1)).toEqual([{ price: '$10' }])
   const reading = await (await loadEngine(url)).beginReading()
   await expect(reading.connection.executeRaw(toQuery('DELETE FROM "Plant"'))).rejects.toThrow('is read-only')
   await reading[Symbol.asyncDispose]()
