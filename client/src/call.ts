@@ -168,7 +168,7 @@ const MAX_SPENT = 500
 function nextDelay(error: PlantStoreError, call: Call): number | undefined {
   const { token, retries, retryDelay, budget } = call.settings
   const { status, retryAfterMs = 0 } = error as Partial<ResponseHead>
-  if (!error.retryable) return undefined
+  if (!error.retryable || findAbort(call)) return undefined
   if (status === 401) {
     Object.assign(call, { token, renewable: false })
     return 0

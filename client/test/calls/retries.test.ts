@@ -92,6 +92,20 @@ describe('the delay before a retry', () => {
   })
 })
 
+test('a hook that aborts the call after a failure ends it with that failure, and nothing is retried', async () => {
+  const store = createFakePlantStore()
+  store.failNext({ error: 'unavailable' })
+  const controller = new AbortController()
+  const delays: unknown[] = []
+  const hooks: sdk.Hooks = {
+    response: () => controller.abort(),
+    error: (_attempt, _error, delay) => delays.push(delay),
+  }
+  const client = createPlantStoreClient({ ...store, signal: controller.signal, hooks })
+  expect(await failureOf(client.getPlants(), ApiError)).toMatchObject({ status: 503, attempts: 1 })
+  expect(delays).toEqual([undefined])
+})
+
 test('an attempt that fails in another way has the failure of the one before', async () => {
   const store = createFakePlantStore()
   store.failNext({ status: 503 })
