@@ -73,6 +73,7 @@ function operationWith(part: string, schema: z.ZodType, target = '/beds'): objec
 }
 
 const change = z.object({ name: TextSchema.optional() }).meta({ id: 'BedChange' })
+const OldOwner = z.object({ name: TextSchema }).meta({ id: 'OldOwner', deprecated: true, description: 'Who had it.' })
 const NewBed = z.object({ id: Int64Schema, name: TextSchema }).meta({ id: 'NewBed' })
 const inPath = { path: '/beds/:id', pathParams: z.object({ id: Int64TextSchema.meta({ description: 'The id.' }) }) }
 const query = z.object({ limit: Page.optional(), cursor: TextSchema.optional() })
@@ -80,6 +81,7 @@ const query = z.object({ limit: Page.optional(), cursor: TextSchema.optional() }
 const operations: Record<string, [operation: object, ...texts: string[]]> = {
   changeBed: [{ ...post, ...inPath, method: 'PATCH', body: change }, 'interface ChangeBedInput extends BedChange { /** The id. */ id: number | bigint }', 'changeBed(input: ChangeBedInput, options?: CallOptions): Promise<{ }>'], // biome-ignore format: one line
   putBed: [{ ...getBed, ...inPath, method: 'PUT', body: NewBed }, 'putBed(input: NewBed, options?: CallOptions)'],
+  nameBed: [{ ...post, path: '/bed-names', body: z.object({ by: OldOwner }).meta({ id: 'NewName' }) }, 'interface NewName { by: OldOwner }'], // biome-ignore format: one line
   deleteBed: [{ ...getBed, ...inPath, method: 'DELETE', responses: { 204: c.noBody() }, deprecated: true }, 'deleteBed(input: DeleteBedInput, options?: CallOptions): Promise<undefined>', '@deprecated'], // biome-ignore format: one line
   searchBeds: [{ ...getBed, path: '/bed-list', query, responses: { 200: z.array(PlantSchema) }, metadata: { scope: 'read', paged: true } }, "PagedOperationName = 'searchBeds'", 'searchBeds(input?: SearchBedsInput, options?: CallOptions): Promise<Plant[]>'], // biome-ignore format: one line
   addBeds: [{ ...post, path: '/bed-list', body: c.noBody(), metadata: { scope: 'write', idempotent: false } }, 'idempotent: false', 'addBeds(input?: AddBedsInput, options?: CallOptions)', 'may have been processed: check'], // biome-ignore format: one line
