@@ -1,4 +1,4 @@
-import { type ListPiece, type ListRange, type ListState, oncePerTurn, type Plants } from '@plant-store/prisma'
+import { type ListRange, type ListState, oncePerTurn, type Plants } from '@plant-store/prisma'
 import { LRUCache } from 'lru-cache'
 import type { JsonPieces } from '../http/responses.ts'
 import { createReadQueue } from './account-queue.ts'
@@ -76,7 +76,7 @@ interface ListRequest {
 interface Reading {
   /** The moment at which it began. */
   readonly begin: number
-  readonly result: Promise<ListPiece>
+  readonly result: Promise<unknown>
 }
 
 const EMPTY = Buffer.from('[]')
@@ -119,39 +119,45 @@ export function createLists(plants: Plants): Lists {
     cache.set(account, { version, pieces, bytes: size }, { size })
   }
 
-  /** Begins to read plants, or returns what another request has begun to read since this one arrived. */
-  function read({ account, since }: ListRequest, range: ListRange): Reading {
-    const key = JSON.stringify([account, range])
-    const other = running.get(key)
-    if (other && other.begin > since) return other
-    const end = () => running.get(key) === reading && running.delete(key)
-    const reading = { begin: ++lastMoment, result: plants.read(account, range) }
-    running.set(key, reading)
+  /** Begins a read, or returns the one with the same key that another request has begun since this one arrived. */
+  function share<Result>(since: number, key: unknown, run: (begin: number) => Promise<Result>): Promise<Result> {
+    const name = JSON.stringify(key)
+    const other = running.get(name)
+    if (other && other.begin > since) return other.result as Promise<Result>
+    const begin = ++lastMoment
+    const reading = { begin, result: run(begin) }
+    const end = () => running.get(name) === reading && running.delete(name)
+    running.set(name, reading)
     reading.result.then(end, end)
-    return reading
+    return reading.result
   }
 
-  /**
-   * Reads a piece, or takes it from another request that has read it since this one arrived.
-   *
-   * @param isBegun whether the request has had a turn before
-   */
-  async function readPiece(request: ListRequest, { isFirst, ...range }: PieceRange, isBegun = false): Promise<Piece> {
-    await waitForRead(request.account, isBegun || !isFirst)
-    const known = find(request, range.after)
+  /** Reads a piece of a list, or takes it from another request that has read it since this one arrived. */
+  async function readPiece(request: ListRequest, range: PieceRange): Promise<Piece> {
+    const { account, since, state } = request
+    const { after, isFirst } = range
+    await waitForRead(account, !isFirst)
+    const known = find(request, after)
     if (known) return known
-    const { begin, result } = read(request, range)
-    const { json, last, more, version } = await result
-    // So many plants are too long for one piece.
-    if (json === undefined) return readPiece(request, { ...shrink(range), isFirst }, true)
-    const shared = find(request, range.after)
-    if (shared) return shared
+    if (!state) return load(account, range, ++lastMoment)
+    return share(since, [account, after], async (begin) => {
+      const piece = await load(account, range, begin)
+      store(account, after, piece)
+      return piece
+    })
+  }
+
+  /** Loads a piece. Where as many plants are too long for one, an eighth of them is tried. */
+  async function load(account: string, { isFirst, ...range }: PieceRange, begin: number): Promise<Piece> {
+    const { json, last, more, version } = await plants.read(account, range)
+    if (json === undefined) {
+      await waitForRead(account, true)
+      return load(account, shrink({ ...range, isFirst }), begin)
+    }
     const comma = json === '' ? '' : ','
     const text = `${isFirst ? '[' : comma}${json}${more ? '' : ']'}`
     const nextLimit = Math.min(2 * range.limit, MAX_PIECE_PLANTS)
-    const piece = { json: toBuffer(text), last, more, nextLimit, begin, version }
-    if (request.state) store(request.account, range.after, piece)
-    return piece
+    return { json: toBuffer(text), last, more, nextLimit, begin, version }
   }
 
   /** Reads a list in pieces. Not a generator, which would keep the last piece until the next one. */
@@ -181,7 +187,8 @@ export function createLists(plants: Plants): Lists {
   async function readPage(request: ListRequest, { after = 0, ...rest }: ListRange): Promise<PlantList> {
     await waitForRead(request.account)
     const range = { ...rest, after }
-    const { json, last, more } = await read(request, range).result
+    const { account, since } = request
+    const { json, last, more } = await share(since, [account, range], () => plants.read(account, range))
     const next = more ? last : undefined
     if (json !== undefined) return { json: Buffer.from(`[${json}]`), next }
     return { json: readPieces(request, { ...shrink(range), until: last, isFirst: true }), next }
