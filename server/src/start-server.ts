@@ -105,18 +105,25 @@ export async function startServer(
   })
   whyNotReady = async () => (await readiness.fetch('database'))?.problem
   const running = opened.move()
+  let closing: Promise<void> | undefined
+
+  async function shutDown(): Promise<void> {
+    whyNotReady = async () => 'The server is shutting down.'
+    port.connections.drain()
+    const delay = Math.min(settings.shutdownDelay, settings.shutdownTimeout)
+    await sleep(delay)
+    timeout = settings.shutdownTimeout - delay
+    await running.disposeAsync()
+  }
+
   return {
     url: port.url,
     adminUrl: admin?.url,
     tokens,
     isEmpty: async () => (await database.plants.isEmpty()) && (await database.tokens.isEmpty()),
-    async close() {
-      whyNotReady = async () => 'The server is shutting down.'
-      port.connections.drain()
-      const delay = Math.min(settings.shutdownDelay, settings.shutdownTimeout)
-      await sleep(delay)
-      timeout = settings.shutdownTimeout - delay
-      await running.disposeAsync()
+    close() {
+      closing ??= shutDown()
+      return closing
     },
   }
 }
