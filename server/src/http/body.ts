@@ -31,7 +31,7 @@ export async function readBody(request: TsRestRequest<typeof contract>, response
 
 function checkMediaType({ headers }: IncomingMessage): void {
   const { type, parameters } = parseContentType(headers['content-type'] ?? '')
-  const charset = parameters['charset'] || 'utf-8'
+  const charset = parameters['charset']?.trim() || 'utf-8'
   if (type !== 'application/json') throw unsupported('Content-Type: must be application/json, in UTF-8')
   if (!UTF_8.test(charset)) {
     const name = JSON.stringify(charset.slice(0, MAX_CHARSET_LENGTH))

@@ -46,7 +46,15 @@ test.each([
   return rejects(server, wire, 41500, { headers: ACCEPT, message })
 })
 
-const parameters = ['', '; charset', '; charset=""', ';a="b', '; CHARSET = "utf\\-8" ;', '; a="b;charset=latin1";c']
+const parameters = [
+  '',
+  '; charset',
+  '; charset=""',
+  ';a="b',
+  '; CHARSET = "utf\\-8" ;',
+  '; charset=" utf-8"',
+  '; a="b;charset=latin1";c',
+]
 test.each([...parameters, `; a=${SPACES}b; charset=utf8;v=1`])(
   'a media type is JSON in UTF-8: with the parameters $0',
   (text) => accepts(server, post(PLANT, { 'Content-Type': `Application/JSON${text}` })),
