@@ -94,7 +94,7 @@ const MAX_EDITS = 2
 /** So many letters may have one edit: with two, every second word of four letters would be HOST or PORT. */
 const LETTERS_PER_EDIT = 4
 
-/** Returns a setting that a name, which is not one, was meant to be: one within a few edits. */
+/** Returns the setting that a name, which is not one, was meant to be: the nearest within a few edits. */
 function findMeant(name: string, settings: readonly string[]): string | undefined {
   if (settings.includes(name) || OTHER_NAMES.includes(name)) return undefined
   const within = (edits: number) =>

@@ -1,12 +1,9 @@
-/**
- * What the body of POST /plants may be. The fuzzer has every other mistake, and compares what
- * is JSON with `JSON.parse`.
- */
+/** What the body of POST /plants may be. The fuzzer has every other mistake. */
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { MAX_BODY_BYTES } from '../../src/http/body.ts'
-import { MAX_VALUES, parseJson } from '../../src/http/exact-json.ts'
+import { JsonSyntaxError, MAX_VALUES, parseJson } from '../../src/http/exact-json.ts'
 import { openSocket, readAll, readResponses } from '../helpers/connection.ts'
 import { post, postHead, withToken } from '../helpers/requests.ts'
 import { accepts, rejects } from '../helpers/wire.ts'
@@ -115,6 +112,43 @@ test('a client that sends all of a body that is too large can still read the 413
     expect(response?.status).toBe(413)
     expect(JSON.parse(response?.body ?? '')).toMatchObject({ error: 41300 })
   }
+})
+
+const KEYS = ['', 'id', 'name', '__proto__', 'constructor', '0', '1', 'é', '🌱']
+/** JSON with the keys that JavaScript treats in another way. */
+const anyJson = fc
+  .object({
+    key: fc.constantFrom(...KEYS),
+    values: [fc.string({ unit: 'binary' }), fc.integer(), fc.boolean(), fc.constant(null)],
+  })
+  .map((value) => JSON.stringify(value))
+
+/** Returns the value of a JSON text, or the error of the parser. */
+function outcome(parse: (text: string) => unknown, text: string): unknown {
+  try {
+    return parse(text)
+  } catch (error) {
+    return error
+  }
+}
+
+test('JSON is parsed as by JSON.parse, and mutated JSON is rejected exactly if JSON.parse rejects it', () => {
+  const fragments = fc.constantFrom(...'"\\{}[],:-.e01 \n\u0001', 'tru', 'null', '\\u12', '')
+  const space = fc.constantFrom(undefined, 1, '\t')
+  const change = [anyJson, space, fc.nat(), fc.nat({ max: 3 }), fragments] as const
+  fc.assert(
+    fc.property(...change, (json, indent, position, removed, inserted) => {
+      expect(parseJson(json)).toEqual(JSON.parse(json))
+      const text = JSON.stringify(JSON.parse(json), null, indent)
+      const at = position % (text.length + 1)
+      const changed = text.slice(0, at) + inserted + text.slice(at + removed)
+      const parsed = outcome(parseJson, changed)
+      if (outcome(JSON.parse, changed) instanceof SyntaxError) expect(parsed).toBeInstanceOf(JsonSyntaxError)
+      // Only JSON.parse accepts duplicate keys.
+      else if (parsed instanceof Error) expect(parsed.message).toBe('has a duplicate key')
+    }),
+    { numRuns: 3000 },
+  )
 })
 
 test('an integer is exact however it is written, and what is not an integer is never rounded to one', () => {
