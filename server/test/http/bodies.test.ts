@@ -1,11 +1,13 @@
 /** What the body of POST /plants may be. The fuzzer has every other mistake. */
+import { contract } from '@plant-store/contract'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { MAX_BODY_BYTES } from '../../src/http/body.ts'
+import { MAX_BODY_BYTES, readBody } from '../../src/http/body.ts'
 import { JsonSyntaxError, MAX_VALUES, parseJson } from '../../src/http/exact-json.ts'
 import { openSocket, readAll, readResponses } from '../helpers/connection.ts'
 import { post, postHead, withToken } from '../helpers/requests.ts'
+import { serveApp } from '../helpers/serve-app.ts'
 import { accepts, rejects } from '../helpers/wire.ts'
 
 const PLANT = '{"id":1,"name":"Ficus"}'
@@ -77,6 +79,22 @@ test.each([
   ['a name of escapes', long('{"id":60005,"name":"', '\\u0061', '"}')],
   ['a name of emoji', long('{"id":60007,"name":"', '🌱', '"}')],
 ])('a body of 100 kB is accepted with %s', (_what, body) => accepts(accepting, post(body)))
+
+test.each([PLANT, PLANT.padEnd(MAX_BODY_BYTES + 1)])(
+  'a body that was read, or is too large, leaves no listener',
+  async (body) => {
+    const url = await serveApp((app) =>
+      app.use(async (request, response) => {
+        Object.assign(request, { tsRestRoute: contract.createPlant, headers: { 'content-type': 'application/json' } })
+        const before = request.listenerCount('close')
+        await readBody(request as never, response).catch(({ status }) => response.status(status))
+        response.json(request.listenerCount('close') - before)
+      }),
+    )
+    const response = await fetch(url, { method: 'POST', body })
+    expect([response.status, await response.json()]).toEqual([body === PLANT ? 200 : 413, 0])
+  },
+)
 
 const TOO_LARGE = { headers: { Connection: 'close' }, message: /\b102400 bytes/ }
 const CHUNKED = postHead({ 'Transfer-Encoding': 'chunked' })
