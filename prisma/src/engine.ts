@@ -68,8 +68,6 @@ export interface Transaction extends Session {
 export interface OpenOptions {
   /** How long a statement waits for a database that is locked or not reachable, in milliseconds. Default: 2000. */
   patience?: number
-  /** Called with a sentence about what works, and should not stay as it is. */
-  onWarning?: (warning: string) => void
 }
 
 /** Is called with how much of a long step is done: bytes, rows or migrations. */

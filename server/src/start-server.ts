@@ -73,7 +73,7 @@ export async function startServer(
   await migrate(databaseUrl, logger, () => {
     whyNotReady = async () => 'The server is migrating the database.'
   })
-  const database = await openDatabase(databaseUrl, { onWarning: (warning) => logger.warn(warning) })
+  const database = await openDatabase(databaseUrl)
   opened.defer(database.close)
   const cursors = createCursors(() => database.secret('cursor'))
   const handlers = createPlantStore(database.plants, cursors)

@@ -5,7 +5,7 @@ import { isRead, StorageError, select, toQuery } from '../engine.ts'
 import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { lateError, mayHaveHappened } from './errors.ts'
-import { checkServer, describeIntruders, proveGuarantees, revokeRights } from './guarantees.ts'
+import { checkServer, proveGuarantees, revokeRights } from './guarantees.ts'
 import { openPool, openSharedPool, type Pool } from './pool.ts'
 import { DURABLY, IN_UTC, ON_PRIMARY, SCHEMA, statements } from './statements.ts'
 
@@ -43,10 +43,7 @@ export function createEngine(address: Address): Engine {
 }
 
 /** Opens a database. */
-async function open(
-  address: Address,
-  { patience = REQUEST_PATIENCE, onWarning }: OpenOptions,
-): Promise<OpenedDatabase> {
+async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptions): Promise<OpenedDatabase> {
   const subject = describeDatabase(address)
   // PostgreSQL gives a lock up before this, and says so.
   const timeout = Math.max(patience, REQUEST_PATIENCE) + GRACE
@@ -59,8 +56,6 @@ async function open(
     }
     await retry(() => prove(true).catch(acceptLock), OPENING)
     const [row] = await select(connection, `SELECT nspname AS name FROM pg_namespace WHERE oid = ${SCHEMA}`)
-    const warning = onWarning && (await describeIntruders(connection, subject))
-    if (warning) onWarning(warning)
     return String(row?.['name'])
   })
   const giveUp = () => lateError(subject)

@@ -77,16 +77,12 @@ interface Grant {
   readonly role: string
   /** In the order of the alphabet. */
   readonly rights: string
-  /** Whether the role is this user's, or may do everything. */
-  readonly isOwn: boolean
 }
 
 /** The rights of all roles but the owners of what has a name like this. */
 const SELECT_GRANTS = `
   SELECT kind, name, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS role,
-    string_agg(DISTINCT privilege_type, ', ' ORDER BY privilege_type) AS rights,
-    grantee IN (SELECT oid FROM pg_roles WHERE rolname = current_user OR rolsuper
-                UNION ALL SELECT roleid FROM pg_auth_members WHERE pg_get_userbyid(member) = current_user) AS "isOwn"
+    string_agg(DISTINCT privilege_type, ', ' ORDER BY privilege_type) AS rights
   FROM (
     SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, oid::regclass::text, relname, relnamespace, relowner, relacl
     FROM pg_class
@@ -101,32 +97,15 @@ const SELECT_GRANTS = `
 /** What rights.sql grants, which default privileges never do: they are the same for all tables. */
 const RIGHTS_OF_SERVERS = ['"Token" INSERT, SELECT, UPDATE', '"Secret" INSERT, SELECT']
 
-/** Selects what other roles may do with tables, except those that have the rights of rights.sql. */
-async function selectGrants(connection: Connection, tables: readonly string[]): Promise<Grant[]> {
-  const grants = await select<Grant>(connection, SELECT_GRANTS, `^(${tables.join('|')})(_|$)`)
-  const all = new Set(grants.map(({ role, name, rights }) => `${role} ${name} ${rights}`))
-  return grants.filter(({ role }) => !RIGHTS_OF_SERVERS.every((rights) => all.has(`${role} ${rights}`)))
-}
-
 /**
  * Takes from other roles what they may do with these tables, such as what default privileges have granted, except from
  * those of rights.sql. A provider may let everybody with a public key be such a role.
  */
 export async function revokeRights(connection: Connection, tables: readonly string[]): Promise<void> {
-  const grants = await selectGrants(connection, tables)
-  const statements = grants.map(({ kind, name, role }) => `REVOKE ALL ON ${kind} ${name} FROM ${role} CASCADE`)
+  const grants = await select<Grant>(connection, SELECT_GRANTS, `^(${tables.join('|')})(_|$)`)
+  const all = new Set(grants.map(({ role, name, rights }) => `${role} ${name} ${rights}`))
+  const statements = grants
+    .filter(({ role }) => !RIGHTS_OF_SERVERS.every((rights) => all.has(`${role} ${rights}`)))
+    .map(({ kind, name, role }) => `REVOKE ALL ON ${kind} ${name} FROM ${role} CASCADE`)
   if (statements.length > 0) await connection.executeScript(statements.join('; '))
-}
-
-/**
- * Returns a sentence about the roles that may change tokens or use secrets, if there are others than the owner and this
- * user.
- */
-export async function describeIntruders(connection: Connection, subject: string): Promise<string | undefined> {
-  const grants = await selectGrants(connection, ['Token', 'Secret'])
-  const isDangerous = ({ name, rights, isOwn }: Grant) => !isOwn && (name === '"Secret"' || rights !== 'SELECT')
-  const roles = new Set(grants.filter(isDangerous).map(({ role }) => role))
-  if (roles.size === 0) return undefined
-  const list = [...roles].join(', ')
-  return `${subject} lets ${list} change tokens or read secrets, and so use every account: run REVOKE ALL ON "Token", "Secret" FROM ${list}`
 }
