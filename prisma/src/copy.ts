@@ -2,14 +2,6 @@ import { loadEngine, openDatabase } from './database.ts'
 import { type Engine, type OnProgress, type Session, StorageError, select, toQuery } from './engine.ts'
 import { checkMigrated, migrateDatabase } from './migrations.ts'
 
-/** A database of a copy. */
-export interface CopyAddress {
-  /** A DATABASE_URL, see `databaseUrl`. */
-  readonly url: string
-  /** Where it was set, for messages: `--from`, `--to` or `DATABASE_URL`. */
-  readonly setting: string
-}
-
 /** What was copied. */
 export interface CopyResult {
   /** The names of the databases. */
@@ -62,41 +54,25 @@ const CONTINUE_AFTER = `SELECT setval(${SEQUENCE}, greatest($1::bigint, pg_seque
  * Copies tokens, secrets and plants, with their order and their times, from SQLite to an empty PostgreSQL database,
  * which is migrated if needed. The source is only read. All or nothing: if anything fails, the target is still empty.
  *
+ * @param from,to DATABASE_URLs, see `databaseUrl`
  * @param onProgress is called with the number of plants
  * @throws {StorageError} if the source does not exist or needs a migration, or is changed meanwhile; the target is not
  *   empty; one of them is of another engine or cannot be used
  */
-export async function copyDatabase(from: CopyAddress, to: CopyAddress, onProgress?: OnProgress): Promise<CopyResult> {
-  const [source, target] = [await loadEngine(from.url), await loadEngine(to.url)]
+export async function copyDatabase(from: string, to: string, onProgress?: OnProgress): Promise<CopyResult> {
+  const [source, target] = [await loadEngine(from), await loadEngine(to)]
   if (source.name !== 'sqlite' || target.name !== 'postgresql') {
-    throw new StorageError(`${from.setting} must name a SQLite database, and ${to.setting} a PostgreSQL one`)
+    throw new StorageError(`${source.subject} cannot be copied to ${target.subject}: copy from SQLite to PostgreSQL`)
   }
-  await using reading = await withSettingName(from.setting, async () => {
-    await checkMigrated(from.url)
-    return source.beginReading()
-  })
-  await using writing = await withSettingName(to.setting, async () => {
-    await migrateDatabase(to.url)
-    // A server would reject a database that does not keep what is promised: better before the copy than after it.
-    await (await openDatabase(to.url)).close()
-    return target.beginWriting()
-  })
+  await checkMigrated(from)
+  await using reading = await source.beginReading()
+  await migrateDatabase(to)
+  // A server would reject a database that does not keep what is promised: better before the copy than after it.
+  await (await openDatabase(to)).close()
+  await using writing = await target.beginWriting()
   const counts = await copyAll({ ...source, ...reading }, { ...target, ...writing }, onProgress)
-  await withSettingName(to.setting, writing.commit)
+  await writing.commit()
   return { source: source.subject, target: target.subject, plants: counts.Plant, tokens: counts.Token }
-}
-
-/** Names in an error where the URL of the database was set. */
-async function withSettingName<Result>(setting: string, run: () => Promise<Result>): Promise<Result> {
-  try {
-    return await run()
-  } catch (error) {
-    if (!(error instanceof StorageError) || setting === 'DATABASE_URL') throw error
-    const message = error.message
-      .replaceAll('DATABASE_URL', setting)
-      .replace('run "plant-store migrate"', 'run "plant-store migrate" with it as DATABASE_URL')
-    throw new StorageError(message, { cause: error })
-  }
 }
 
 /** Copies all rows, and returns how many each table has. */
@@ -134,7 +110,6 @@ async function prepareTarget({ subject, connection }: Side): Promise<void> {
   for (const { table } of TABLES) {
     const rows = await select(connection, `SELECT 1 FROM "${table}" LIMIT 1`)
     if (rows.length === 0) continue
-    const advice = 'choose a new database as the target, or check --from and --to'
-    throw new StorageError(`${subject} is not empty, it has a ${table.toLowerCase()}: ${advice}`)
+    throw new StorageError(`${subject} is not empty, it has a ${table.toLowerCase()}: copy to a new database`)
   }
 }

@@ -1,4 +1,4 @@
-export { type CopyAddress, copyDatabase } from './copy.ts'
+export { copyDatabase } from './copy.ts'
 export type { Database } from './database.ts'
 export { backupDatabase, DEFAULT_DATABASE_URL, databaseUrl, nameDatabase, openDatabase } from './database.ts'
 export { type OnProgress, StorageError, storageFaults } from './engine.ts'

@@ -11,7 +11,7 @@ import { until } from '../../test/helpers/programs.ts'
 import { temporaryDatabase } from '../../test/helpers/temporary.ts'
 import { copyDatabase } from '../src/copy.ts'
 import { openDatabase } from '../src/database.ts'
-import { type OnProgress, StorageError } from '../src/index.ts'
+import type { OnProgress } from '../src/index.ts'
 
 const postgresql = await startOwnPostgresql()
 let databases = 0
@@ -19,9 +19,6 @@ const newTarget = () => postgresql.create(`copy${++databases}`)
 
 /** More than one batch. */
 const MANY = 500
-
-const copy = (from: string, to: string, onProgress?: OnProgress) =>
-  copyDatabase({ url: from, setting: '--from' }, { url: to, setting: '--to' }, onProgress)
 
 /** Inserts plants with the ids of a range. */
 async function addPlants(url: string, first: number, last: number): Promise<void> {
@@ -85,7 +82,7 @@ test('everything is copied in order, and the next plant follows', async () => {
   const { length: plants } = (await readStoredRows(source)).plants
   const progress: number[][] = []
   const onProgress: OnProgress = (...each) => progress.push(each)
-  expect(await copy(source, target, onProgress)).toMatchObject({ plants, tokens: 2 })
+  expect(await copyDatabase(source, target, onProgress)).toMatchObject({ plants, tokens: 2 })
   expect([progress[0], progress.at(-1)]).toEqual([
     [0, plants],
     [plants, plants],
@@ -111,7 +108,7 @@ test('a change of the source while it is copied fails the verification, and leav
       $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$;
     CREATE TRIGGER stop BEFORE INSERT ON "Plant" FOR EACH ROW WHEN (NEW."account" = 'many') EXECUTE FUNCTION stop();
     SELECT pg_advisory_lock(1)`)
-  const copying = expect(copy(source, target)).rejects.toThrow(/run the same command again$/)
+  const copying = expect(copyDatabase(source, target)).rejects.toThrow(/run the same command again$/)
   await until(async () => (await other.query('SELECT FROM pg_locks WHERE NOT granted')).length > 0)
   await runSql(source, 'DELETE FROM "Plant" WHERE "seq" = 1')
   await other.close()
@@ -126,8 +123,8 @@ test.each([
   const [source, target] = [await newSource(), await newTarget()]
   await runSql(target, insert)
   const before = await readStoredRows(target)
-  const reason = `is not empty, it has a ${found}: choose a new database as the target, or check --from`
-  await expect(copy(source, target)).rejects.toThrow(reason)
+  const reason = `is not empty, it has a ${found}: copy to a new database`
+  await expect(copyDatabase(source, target)).rejects.toThrow(reason)
   expect(await readStoredRows(target)).toEqual(before)
 })
 
@@ -135,26 +132,28 @@ test('a target on which a server was started once gets the secrets of the source
   const [source, target] = [await newSource(), await newTarget()]
   await runSql(source, `INSERT INTO "Secret" VALUES ('cursor', 'known to clients')`)
   await runSql(target, `INSERT INTO "Secret" VALUES ('cursor', 'new'), ('other', 'new')`)
-  await copy(source, target)
+  await copyDatabase(source, target)
   expect((await readStoredRows(target)).secrets).toEqual((await readStoredRows(source)).secrets)
 })
 
 test('only SQLite is copied, and only to PostgreSQL', async () => {
   const [sqlite, postgresql] = [await newSource(), await newTarget()]
-  const error = new StorageError('--from must name a SQLite database, and --to a PostgreSQL one')
-  await expect(copy(sqlite, sqlite)).rejects.toThrow(error)
-  await expect(copy(postgresql, sqlite)).rejects.toThrow(error)
+  const reason = /^\/.* cannot be copied to .*: copy from SQLite to PostgreSQL$/
+  await expect(copyDatabase(sqlite, sqlite)).rejects.toThrow(reason)
+  await expect(copyDatabase(postgresql, sqlite)).rejects.toThrow(/^the database "copy\d+" at .* cannot be copied to/)
 })
 
 test('a source that does not exist or is not migrated is rejected with what to run', async () => {
   const [missing, target] = [temporaryDatabase(), await newTarget()]
-  await expect(copy(missing.url, target)).rejects.toThrow(
-    `${missing.file} does not exist: run "plant-store migrate" with it as DATABASE_URL to create it, or check --from`,
+  await expect(copyDatabase(missing.url, target)).rejects.toThrow(
+    `${missing.file} does not exist: run "plant-store migrate" to create it, or check DATABASE_URL`,
   )
   writeFileSync(missing.file, '')
-  await expect(copy(missing.url, target)).rejects.toThrow(/needs the migrations .*"plant-store migrate" with it/)
+  await expect(copyDatabase(missing.url, target)).rejects.toThrow(/needs the migrations .*"plant-store migrate"$/)
   const source = await newSource()
-  await expect(copy(source, postgresql.url('missing'))).rejects.toThrow(/does not exist: create it .* or check --to$/)
+  await expect(copyDatabase(source, postgresql.url('missing'))).rejects.toThrow(
+    /does not exist: create it .* or check DATABASE_URL$/,
+  )
 })
 
 test.each([
@@ -163,5 +162,5 @@ test.each([
 ])('what PostgreSQL cannot store is rejected: %s', async (set, reason) => {
   const source = await newSource(3)
   await runSql(source, `UPDATE "Plant" SET ${set} WHERE "seq" = 2`)
-  await expect(copy(source, await newTarget())).rejects.toThrow(reason)
+  await expect(copyDatabase(source, await newTarget())).rejects.toThrow(reason)
 })

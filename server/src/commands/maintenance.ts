@@ -5,7 +5,6 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import {
   backupDatabase,
-  type CopyAddress,
   checkMigrated,
   copyDatabase,
   databaseUrl,
@@ -80,8 +79,8 @@ export async function copy({ settings, print, progress }: Context, { from, to }:
   if (from === undefined && to === undefined) {
     throw new OperatorError('name the source with --from or the target with --to; the other one is DATABASE_URL')
   }
-  const addresses = [readCopyUrl(from, '--from', settings), readCopyUrl(to, '--to', settings)] as const
-  const { source, target, plants, tokens } = await copyDatabase(...addresses, (done, total) =>
+  const urls = [readCopyUrl(from, '--from', settings), readCopyUrl(to, '--to', settings)] as const
+  const { source, target, plants, tokens } = await copyDatabase(...urls, (done, total) =>
     progress(`Copying: ${done.toLocaleString('en-US')} of ${formatCount(total, 'plant')}`),
   )
   const name = target.charAt(0).toUpperCase() + target.slice(1)
@@ -90,10 +89,10 @@ export async function copy({ settings, print, progress }: Context, { from, to }:
   )
 }
 
-function readCopyUrl(url: string | undefined, option: string, settings: Settings): CopyAddress {
-  if (url === undefined) return { url: settings.databaseUrl, setting: 'DATABASE_URL' }
+function readCopyUrl(url: string | undefined, option: string, settings: Settings): string {
+  if (url === undefined) return settings.databaseUrl
   try {
-    return { url: databaseUrl(url), setting: option }
+    return databaseUrl(url)
   } catch (error) {
     if (!(error instanceof StorageError)) throw error
     throw new OperatorError(error.message.replace('DATABASE_URL', option))
