@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { listSkipped } from './test/helpers/list-skipped.ts'
-import { isLong } from './test/helpers/long-tests.ts'
+import { isLong, leftOutOf } from './test/helpers/long-tests.ts'
 
 // Tests mostly wait, so more files than there are cores run in parallel.
 const maxWorkers = Math.max(4, availableParallelism())
@@ -11,21 +12,18 @@ const maxWorkers = Math.max(4, availableParallelism())
 const measuring = ['server/test/overload/load.test.ts']
 
 /**
+ * What tries the programs of others, and rarely changes, with the paths that it covers:
+ * `PLANT_STORE_NIGHTLY_TESTS=all npx vitest run FILE`.
+ */
+const nightly: string[] = Object.keys(JSON.parse(readFileSync('.ci/nightly.json', 'utf8')).tests)
+
+/**
  * What a contributor does not wait for, with the long tests only: `PLANT_STORE_LONG_TESTS=1 npx vitest run FILE`. The other
  * files that are long are shortened by themselves.
  */
 const long = [
-  // The packages as they are installed, on other runtimes, in browsers, and in the tools of other projects.
-  'client/test/{package/package,recipes/*,tools/*}.test.ts',
-  'contract/test/package.test.ts',
-  'test/{fresh-clone,release}.test.ts',
-  // The guides, with nginx, systemd and containers.
-  'test/{production-guide,several-machines}.test.ts',
-  'test/container/image.test.ts',
-  // The benchmark, each scenario briefly.
-  'server/test/bench.test.ts',
-  // Pages in a browser, and the Prisma command line.
-  'prisma/test/prisma-cli/*.test.ts',
+  'test/nightly.test.ts',
+  // The page in a browser.
   'server/test/docs/page.test.ts',
   // Failures of every kind; histories.test.ts stays as the one crash, and server/test/overload as the hostile clients.
   'server/test/storage/{faulty-disk,postgresql-*,power-failures,storage-failures}.test.ts',
@@ -44,7 +42,7 @@ class SlowestFirst extends BaseSequencer {
   }
 }
 
-const leftOut = isLong ? [] : long
+const leftOut = [...leftOutOf(nightly), ...(isLong ? [] : long)]
 
 // The packages are tested from their sources, without a build.
 const conditions = ['@plant-store/source']

@@ -61,6 +61,12 @@ describe.runIf(machine)('in a fresh clone, without a compiler', () => {
     expect(await start()).not.toMatch(/curl|install|lockfile|prisma /i)
   })
 
+  test('on Node.js 18 the server says in a sentence which versions it needs', async () => {
+    const ended = await runProgram(['node', 'server/dist/main.js', 'serve'], { cwd: clone, env })
+    const sentence = /^plant-store: Node\.js 18\.[.\d]+ is not supported: install a version in the range >=24\.\S+\n$/
+    expect(ended).toEqual({ exitCode: 2, stdout: '', stderr: expect.stringMatching(sentence) })
+  })
+
   test('npm start serves what a change has made of the code', async () => {
     const source = `${clone}/server/src/commands/serve.ts`
     const text = await readFile(source, 'utf8')

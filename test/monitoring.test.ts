@@ -1,31 +1,20 @@
-/** Compares docs/production/monitoring with the metrics of fresh servers, and lets promtool check rules and queries. */
-import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+/** Compares docs/production/monitoring with the metrics of fresh servers; promtool.test.ts checks rules and queries. */
 import { expect, test } from 'vitest'
-import { parse } from 'yaml'
 import { newDatabase, startOwnPostgresql } from './helpers/database/databases.ts'
-import { codeBlock, GUIDES, isInstalled, readGuide, shell } from './helpers/production/guide.ts'
-import { startTestServer } from './helpers/server/start-test-server.ts'
-import { temporaryFolder } from './helpers/temporary.ts'
+import { readGuide } from './helpers/production/guide.ts'
+import { scrapeMetrics } from './helpers/server/scrape-metrics.ts'
 
 const METRIC = /\b(?:plant_store|http_server|nodejs|process)_[a-z0-9_]*[a-z0-9]\b/g
 
-const monitoring = `${GUIDES}monitoring`
 const alerts = readGuide('monitoring/alerts.yml')
 const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
 const readme = readGuide('monitoring/README.md')
 const dashboard = readGuide('monitoring/dashboard.json')
-const hasPrometheus = isInstalled('prometheus')
-
-async function scrape(databaseUrl: string): Promise<string> {
-  await using server = await startTestServer({ adminPort: 0, databaseUrl })
-  return (await fetch(`${server.adminUrl}/metrics`)).text()
-}
 
 const database = await startOwnPostgresql()
 /** The text of /metrics of a fresh server with SQLite, and of one with PostgreSQL. */
-const sqlite = await scrape(await newDatabase())
-const postgresql = await scrape(await database.create('fresh'))
+const sqlite = await scrapeMetrics(await newDatabase())
+const postgresql = await scrapeMetrics(await database.create('fresh'))
 
 const metricsIn = (text: string) => [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name)
 
@@ -76,43 +65,4 @@ test('the reasons in the guide are those of the counters', () => {
     const described = [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, reason]) => reason)
     expect(described.sort()).toEqual(reasons.sort())
   }
-})
-
-test.runIf(hasPrometheus)('promtool finds nothing wrong with the names, types and units of the metrics', () => {
-  for (const input of [sqlite, postgresql]) {
-    const { stderr } = spawnSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' })
-    // Metrics of prom-client.
-    const known = /^(nodejs|process)_/
-    expect(stderr.split('\n').filter((line) => line && !known.test(line))).toEqual([])
-  }
-})
-
-test.runIf(hasPrometheus)('promtool accepts configuration and rules by the commands of the guide', async () => {
-  const folder = temporaryFolder()
-  const commands = codeBlock(readme, 'Set up', 0)
-  // The operator's own, which stays.
-  const own = 'rule_files:\n  # None.\nscrape_configs:\n  - job_name: node\n    static_configs: [{ targets: [a] }]\n'
-  writeFileSync(`${folder}/prometheus.yml`, own)
-  await shell(commands.replaceAll('/etc/prometheus', folder).replace(/^systemctl .*\n/m, ''), { cwd: monitoring })
-  expect(readFileSync(`${folder}/plant-store.yml`, 'utf8')).toBe(alerts)
-  expect(parse(readFileSync(`${folder}/prometheus.yml`, 'utf8'))).toMatchObject({
-    rule_files: ['plant-store.yml'],
-    scrape_configs: [{ job_name: 'node' }, { job_name: 'plant-store' }],
-  })
-  await shell(codeBlock(readme, 'Set up', 1), { cwd: monitoring })
-})
-
-test.runIf(hasPrometheus)('promtool accepts the queries of the dashboard, for the job that it shows', async () => {
-  const { panels, annotations } = JSON.parse(dashboard)
-  const targets: { expr: string }[] = panels.flatMap(({ targets = [] }) => targets)
-  expect(targets.length).toBeGreaterThan(20)
-  for (const { expr } of targets) expect(expr).toContain('job="$job"')
-  const rules = [...targets, ...annotations.list].map(({ expr }, index) => ({
-    record: `query_${index}`,
-    expr: expr.replace(/\$__\w+/g, '1m'),
-  }))
-  // JSON is YAML.
-  const file = `${temporaryFolder()}/queries.yml`
-  writeFileSync(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }))
-  await shell(`promtool check rules ${file}`)
 })

@@ -131,11 +131,12 @@ afterAll(() => registry.close())
 
 describe('a release', () => {
   test('may write and prove an origin only where it runs nothing of the repository', () => {
-    const { publish, tag, ...others } = jobs
+    const { nightly, publish, tag, ...others } = jobs
     for (const job of Object.values(others)) expect(JSON.stringify(job.permissions ?? {})).not.toContain('write')
     expect(workflow.permissions).toEqual({ contents: 'read' })
     expect(publish?.permissions).toEqual({ contents: 'read', 'id-token': 'write' })
-    expect(publish).toMatchObject({ needs: ['test', 'speed', 'pack', 'check'], environment: 'release' })
+    expect(publish).toMatchObject({ needs: ['nightly', 'speed', 'pack', 'check'], environment: 'release' })
+    expect(nightly).toEqual({ needs: 'commit', uses: './.github/workflows/ci.yml' })
     expect(tag).toMatchObject({ needs: 'publish', permissions: { contents: 'write' } })
     const scripts = [publish, tag].flatMap((job) => job?.steps.flatMap((step) => step.run ?? []) ?? []).join('\n')
     expect(scripts.replaceAll(/#.*/g, '')).not.toMatch(/\bnpm (?!view|publish)|\bnpx |\bnode |\.mjs/)
@@ -147,7 +148,7 @@ describe('a release', () => {
     ['Failed: CI has not succeeded on this commit: wait for it, or fix what fails.\n', { SUCCEEDED: '0' }],
     ['', { SUCCEEDED: '2' }],
   ])('starts with a check of the commit: %j', async (output, settings) => {
-    expect(await runJob('test', settings)).toBe(output)
+    expect(await runJob('commit', settings)).toBe(output)
   })
 
   test('has nothing to be compared with before the first one', async () => {
@@ -156,7 +157,7 @@ describe('a release', () => {
 
   test('is rejected while changesets wait, and if packing changes files', async () => {
     await writeFile(path.join(clone, '.changeset/tall-plants.md'), changeset('prisma', 'minor'))
-    expect(await runJob('test', { SUCCEEDED: '1' })).toContain('since these wait: .changeset/tall-plants.md')
+    expect(await runJob('commit', { SUCCEEDED: '1' })).toContain('since these wait: .changeset/tall-plants.md')
     const packed = await runJob('pack', {}, clone, (command) => command.replace(/^.*npm run pack.*$/m, ''))
     expect(packed).toContain('Packing changes files. Run it, and commit: ?? .changeset/tall-plants.md')
     await git('clean', '--quiet', '--force')

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -6,8 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { connect, newDatabase } from '../../test/helpers/database/databases.ts'
 import { collect, freePort, until } from '../../test/helpers/programs.ts'
-import { findRuntime } from '../../test/helpers/runtimes.ts'
-import { commandLine, runCommand, spawnCommand, startWithToken } from '../../test/helpers/server/run-command.ts'
+import { runCommand, spawnCommand, startWithToken } from '../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
 import { startWriting } from '../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary.ts'
@@ -168,14 +166,6 @@ test('while a migration runs, /livez responds 200, /readyz 503 with the reason, 
   const server = await starting
   expect(await read(`${admin}/readyz`)).toEqual([200, 'ready\n'])
   await server.close()
-})
-
-const old = findRuntime('node-18/bin/node')
-test.skipIf(!old)('on Node.js 18 every command says in a sentence which versions it needs', () => {
-  const [, ...parameters] = commandLine(['serve'])
-  const { status, stdout, stderr } = spawnSync(String(old), parameters, { encoding: 'utf8' })
-  const sentence = /^plant-store: Node\.js 18\.[.\d]+ is not supported: install a version in the range >=24\.\S+\n$/
-  expect([status, stdout, stderr]).toEqual([2, '', expect.stringMatching(sentence)])
 })
 
 test('without a SQLite for the processor, the error names package, platform and fix', async () => {

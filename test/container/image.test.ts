@@ -1,5 +1,5 @@
 /** Builds the image and runs the commands of docs/production/container, with Debian's programs and no registry of images. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readComposeFile } from '../helpers/container/compose-file.ts'
@@ -7,7 +7,7 @@ import { installDocker, missingPrograms, removeDocker } from '../helpers/contain
 import { runSql, startOwnPostgresql } from '../helpers/database/databases.ts'
 import { demandPasswords } from '../helpers/database/postgresql.ts'
 import { run } from '../helpers/packed-package.ts'
-import { codeBlock, readGuide, shell } from '../helpers/production/guide.ts'
+import { codeBlock, isInstalled, readGuide, shell } from '../helpers/production/guide.ts'
 import { freePort, responds, root, until } from '../helpers/programs.ts'
 import { temporaryFolder } from '../helpers/temporary.ts'
 
@@ -144,4 +144,10 @@ describe.runIf(missing.length === 0)('the image', () => {
     expect(await create(1)).toEqual(['plant 1'])
     await docker('kill', 'server-1')
   })
+})
+
+test.runIf(isInstalled('nginx'))('nginx accepts the balancer of compose.yaml', async () => {
+  const folder = temporaryFolder()
+  writeFileSync(`${folder}/nginx.conf`, readGuide('container/nginx.conf').replaceAll(/\/tmp\/|\/dev\//g, `${folder}/`))
+  await shell(`nginx -t -q -c ${folder}/nginx.conf`)
 })

@@ -2,13 +2,12 @@
  * What the files of docs/production, compose.yaml and the Dockerfile have in common with the settings. The other tests of this folder and test/production-guide.test.ts run these files.
  */
 
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { readComposeFile } from '../helpers/container/compose-file.ts'
-import { codeBlock, isInstalled, readGuide, shell } from '../helpers/production/guide.ts'
+import { codeBlock, readGuide } from '../helpers/production/guide.ts'
 import { root } from '../helpers/programs.ts'
-import { temporaryFolder } from '../helpers/temporary.ts'
 
 const read = (name: string) => readFileSync(root + name, 'utf8')
 
@@ -93,12 +92,6 @@ test('the base of the image is the version of Node.js that the tests run on; it 
   for (const name of foreign) expect(name).toMatch(/@sha256:[0-9a-f]{64}$/)
   expect([first.split('@')[0], ...others]).toEqual([base, 'base', 'base'])
   expect(readGuide('container/README.md')).toContain(base)
-})
-
-test.runIf(isInstalled('nginx'))('nginx accepts the balancer of compose.yaml', async () => {
-  const folder = temporaryFolder()
-  writeFileSync(`${folder}/nginx.conf`, readGuide('container/nginx.conf').replaceAll(/\/tmp\/|\/dev\//g, `${folder}/`))
-  await shell(`nginx -t -q -c ${folder}/nginx.conf`)
 })
 
 test('the probes of kubernetes.yaml ask the private port, and the image whether its server is ready', () => {

@@ -1,8 +1,17 @@
-/** Whether tests that take minutes run in full; otherwise they are shortened, or left out in vitest.config.ts. */
-export const isLong = process.env['PLANT_STORE_LONG_TESTS'] === '1'
+const { CI, PLANT_STORE_LONG_TESTS, PLANT_STORE_NIGHTLY_TESTS } = process.env
 
-/** Whether the long tests run with those that take many minutes, as they do every night. */
-export const isNightly = isLong && process.env['PLANT_STORE_NIGHTLY_TESTS'] === '1'
+/** Whether all tests run, and as long as in .ci/nightly. */
+export const isNightly = PLANT_STORE_NIGHTLY_TESTS === 'all'
+
+/** Whether tests that take minutes run in full; otherwise they are shortened, or left out in vitest.config.ts. */
+export const isLong = isNightly || PLANT_STORE_LONG_TESTS === '1'
+
+/** Returns those of the nightly tests that do not run: .ci/run names the others. */
+export function leftOutOf(nightly: readonly string[]): string[] {
+  if (isNightly) return []
+  const chosen = (PLANT_STORE_NIGHTLY_TESTS ?? '').split(' ')
+  return nightly.filter((file) => !chosen.includes(file))
+}
 
 /**
  * Requires what tests are skipped without, where the long tests run in CI: skipped, they would look as if they had passed.
@@ -13,7 +22,7 @@ export const isNightly = isLong && process.env['PLANT_STORE_NIGHTLY_TESTS'] === 
  */
 export function requireInCi<T>(name: string, found: T): T {
   if (found) return found
-  if (isLong && process.env['CI'] === 'true')
+  if (isLong && CI === 'true')
     throw new Error(`${name} is missing: in CI no test may be skipped for that. .ci/run installs what they need.`)
   console.log(`${name} is missing: what needs it is skipped.`)
   return found

@@ -22,8 +22,7 @@ done
  */
 export default function setup(): () => Promise<void> {
   if (process.platform === 'win32') throw new Error('The tests run on Linux and macOS: on Windows, run them in WSL.')
-  if (!isLong)
-    console.log('PLANT_STORE_LONG_TESTS=1 adds what vitest.config.ts leaves out: guides, packages, failures ...')
+  if (!isLong) console.log('PLANT_STORE_LONG_TESTS=1 adds what vitest.config.ts leaves out: failures, the page ...')
   const folders = [tmpdir(), ...(existsSync(MEMORY) ? [MEMORY] : [])].map((parent) => {
     const folder = mkdtempSync(path.join(parent, 'plant-store-run-'))
     // Servers of other users put their data there.
