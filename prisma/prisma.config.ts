@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { defineConfig } from 'prisma/config'
 import { argumentUrl } from './prisma-cli/schema-engine-database.ts'
-import { databaseUrl, isPostgresqlUrl } from './src/database.ts'
+import { databaseUrl, isPostgresqlUrl } from './src/address.ts'
 import { loadSettingsFile, readVariable } from './src/environment.ts'
 
 // Prisma would download its schema engine from a host that many networks cannot reach. With this executable it

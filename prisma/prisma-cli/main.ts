@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import { databaseUrl, isPostgresqlUrl } from '../src/database.ts'
+import { databaseUrl, isPostgresqlUrl } from '../src/address.ts'
 import { readVariable } from '../src/environment.ts'
 import { argumentUrl, type SchemaEngineDatabase } from './schema-engine-database.ts'
 import { createSchemaEngine, type Datamodel, type DevDiagnosticInput, type SchemaEngine } from './webassembly-engine.ts'

@@ -4,7 +4,7 @@ import {
   type SqlMigrationAwareDriverAdapterFactory,
   type SqlResultSet,
 } from '@prisma/driver-adapter-utils'
-import { databaseFile, databaseUrl, isPostgresqlUrl } from '../src/database.ts'
+import { databaseFile, databaseUrl, isPostgresqlUrl } from '../src/address.ts'
 import { readAddress } from '../src/postgresql/address.ts'
 
 /** A database as the schema engine sees it, with what its WebAssembly build does not do itself. */

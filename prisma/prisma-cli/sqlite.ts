@@ -1,7 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
 import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
-import { databaseFile } from '../src/database.ts'
+import { databaseFile } from '../src/address.ts'
 import { StorageError, select } from '../src/engine.ts'
 import { connect } from '../src/sqlite/driver-adapter.ts'
 import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schema-engine-database.ts'

@@ -1,5 +1,5 @@
 import http, { type RequestListener } from 'node:http'
-import { isPostgresqlUrl, loadEngine } from '../src/database.ts'
+import { isPostgresqlUrl, loadEngine } from '../src/address.ts'
 import { StorageError } from '../src/engine.ts'
 import { readAddress } from '../src/postgresql/address.ts'
 

@@ -1,4 +1,5 @@
-import { loadEngine, openDatabase } from './database.ts'
+import { loadEngine } from './address.ts'
+import { openDatabase } from './database.ts'
 import { type Engine, type OnProgress, type Session, StorageError, select, toQuery } from './engine.ts'
 import { checkMigrated, migrateDatabase } from './migrations.ts'
 

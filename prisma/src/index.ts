@@ -1,6 +1,7 @@
+export { DEFAULT_DATABASE_URL, databaseUrl, nameDatabase } from './address.ts'
 export { copyDatabase } from './copy.ts'
 export type { Database } from './database.ts'
-export { backupDatabase, DEFAULT_DATABASE_URL, databaseUrl, nameDatabase, openDatabase } from './database.ts'
+export { backupDatabase, openDatabase } from './database.ts'
 export { type OnProgress, StorageError, storageFaults } from './engine.ts'
 export { loadSettingsFile, OperatorError, readVariable, runsFromRepository } from './environment.ts'
 export { checkMigrated, migrateDatabase } from './migrations.ts'

@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { isDriverAdapterError } from '@prisma/driver-adapter-utils'
-import { listMigrations, loadEngine } from './database.ts'
+import { loadEngine } from './address.ts'
 import { type Connection, type Engine, type OnProgress, StorageError, select, toQuery, writeTime } from './engine.ts'
 import { retry, STARTUP_PAUSE } from './patience.ts'
 
@@ -10,6 +10,15 @@ import { retry, STARTUP_PAUSE } from './patience.ts'
 interface Migration {
   readonly name: string
   readonly script: string
+}
+
+/** Returns the names of migrations in the order in which they are applied: each begins with its time. */
+export async function listMigrations(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  return entries
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+    .sort()
 }
 
 /** Reads the migrations in the order in which they are applied. */

@@ -1,7 +1,8 @@
 import { expect, onTestFinished } from 'vitest'
 import { writeNewDatabase } from '../../../test/helpers/database/databases.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
-import { createPrisma, loadEngine } from '../../src/database.ts'
+import { loadEngine } from '../../src/address.ts'
+import { createPrisma } from '../../src/database.ts'
 import type { OpenedDatabase, OpenOptions } from '../../src/engine.ts'
 import type { PrismaClient } from '../../src/generated/sqlite/client.ts'
 

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { readGuide } from '../../../test/helpers/production/guide.ts'
-import { backupDatabase, databaseUrl } from '../../src/database.ts'
+import { databaseUrl } from '../../src/address.ts'
+import { backupDatabase } from '../../src/database.ts'
 import { StorageError } from '../../src/index.ts'
 import { describeDatabase, readAddress } from '../../src/postgresql/address.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { databaseFile, databaseUrl, nameDatabase } from '../src/database.ts'
+import { databaseFile, databaseUrl, nameDatabase } from '../src/address.ts'
 import { StorageError } from '../src/index.ts'
 
 const root = '/srv/plant-store'
