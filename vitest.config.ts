@@ -53,6 +53,7 @@ const project = {
 }
 
 const tests = {
+  provide: { engine: 'sqlite' as 'sqlite' | 'postgresql' },
   // The modules of a worker are loaded once for all of its files, which saves a quarter of the CPU time. A helper therefore
   // registers no hook as it is loaded.
   isolate: false,
@@ -102,7 +103,7 @@ export default defineConfig({
             'server/test/{accounts/authentication,commands/token*,fuzz/*}.test.ts',
             'server/test/plants/plants.test.ts',
           ],
-          globalSetup: ['test/helpers/database/shared-postgresql.ts'],
+          provide: { engine: 'postgresql' },
         },
       },
     ],

@@ -1,6 +1,6 @@
 /** Compares docs/production/monitoring with the metrics of fresh servers; promtool.test.ts checks rules and queries. */
 import { expect, test } from 'vitest'
-import { newDatabase, startOwnPostgresql } from './helpers/database/databases.ts'
+import { newDatabase, sharedPostgresql } from './helpers/database/databases.ts'
 import { readGuide } from './helpers/production/guide.ts'
 import { scrapeMetrics } from './helpers/server/scrape-metrics.ts'
 
@@ -11,10 +11,10 @@ const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name = '']) =
 const readme = readGuide('monitoring/README.md')
 const dashboard = readGuide('monitoring/dashboard.json')
 
-const database = await startOwnPostgresql()
+const database = await sharedPostgresql()
 /** The text of /metrics of a fresh server with SQLite, and of one with PostgreSQL. */
 const sqlite = await scrapeMetrics(await newDatabase())
-const postgresql = await scrapeMetrics(await database.create('fresh'))
+const postgresql = await scrapeMetrics(await database.create('monitored'))
 
 const metricsIn = (text: string) => [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name)
 

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { newDatabase, startOwnPostgresql } from './helpers/database/databases.ts'
+import { newDatabase, sharedPostgresql } from './helpers/database/databases.ts'
 import { codeBlock, GUIDES, isInstalled, readGuide, shell } from './helpers/production/guide.ts'
 import { scrapeMetrics } from './helpers/server/scrape-metrics.ts'
 import { temporaryFolder } from './helpers/temporary.ts'
@@ -13,7 +13,7 @@ const monitoring = `${GUIDES}monitoring`
 const readme = readGuide('monitoring/README.md')
 
 test.runIf(hasPrometheus)('promtool finds nothing wrong with the names, types and units of the metrics', async () => {
-  for (const databaseUrl of [await newDatabase(), await (await startOwnPostgresql()).create('fresh')]) {
+  for (const databaseUrl of [await newDatabase(), await (await sharedPostgresql()).create('checked')]) {
     const input = await scrapeMetrics(databaseUrl)
     const { stderr } = spawnSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' })
     // Metrics of prom-client.

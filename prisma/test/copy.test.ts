@@ -5,7 +5,8 @@ import {
   openConnection,
   query,
   runSql,
-  startOwnPostgresql,
+  SELECT_WAITING,
+  sharedPostgresql,
 } from '../../test/helpers/database/databases.ts'
 import { until } from '../../test/helpers/programs.ts'
 import { temporaryDatabase } from '../../test/helpers/temporary.ts'
@@ -13,7 +14,7 @@ import { copyDatabase } from '../src/copy.ts'
 import { openDatabase } from '../src/database.ts'
 import type { OnProgress } from '../src/index.ts'
 
-const postgresql = await startOwnPostgresql()
+const postgresql = await sharedPostgresql()
 let databases = 0
 const newTarget = () => postgresql.create(`copy${++databases}`)
 
@@ -109,7 +110,7 @@ test('a change of the source while it is copied fails the verification, and leav
     CREATE TRIGGER stop BEFORE INSERT ON "Plant" FOR EACH ROW WHEN (NEW."account" = 'many') EXECUTE FUNCTION stop();
     SELECT pg_advisory_lock(1)`)
   const copying = expect(copyDatabase(source, target)).rejects.toThrow(/run the same command again$/)
-  await until(async () => (await other.query('SELECT FROM pg_locks WHERE NOT granted')).length > 0)
+  await until(async () => (await other.query(SELECT_WAITING)).length > 0)
   await runSql(source, 'DELETE FROM "Plant" WHERE "seq" = 1')
   await other.close()
   await copying

@@ -3,7 +3,7 @@
  * sqlite/file-guard.test.ts.
  */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { openConnection, query, runSql, startOwnPostgresql } from '../../test/helpers/database/databases.ts'
+import { openConnection, query, runSql, sharedPostgresql } from '../../test/helpers/database/databases.ts'
 import { type Moment, startFaultyNetwork } from '../../test/helpers/network/faulty-network.ts'
 import { afterFile } from '../../test/helpers/temporary.ts'
 import { type Prisma, StorageError, toQuery } from '../src/engine.ts'
@@ -64,12 +64,12 @@ async function editByAccountAndId(prisma: PrismaClient): Promise<void> {
   expect(await plant.findMany({ select: { id: true } })).toEqual([{ id: '1' }])
 }
 
-const postgresql = await startOwnPostgresql()
+const postgresql = await sharedPostgresql()
 const network = await startFaultyNetwork(postgresql.port)
 afterFile(network[Symbol.asyncDispose])
 await runSql(
-  await postgresql.create('plants'),
-  `CREATE ROLE changing LOGIN SUPERUSER;
+  await postgresql.create('promises'),
+  `CREATE ROLE changing LOGIN SUPERUSER PASSWORD 'secret';
    CREATE SCHEMA shadow; CREATE FUNCTION shadow.pg_is_in_recovery() RETURNS boolean RETURN true;
    CREATE TABLE "Writes" ();
    CREATE FUNCTION count_write() RETURNS trigger LANGUAGE plpgsql AS
@@ -80,11 +80,12 @@ await runSql(
 describe('on PostgreSQL', () => {
   beforeEach(() => run(`TRUNCATE "Secret", "Writes"; ${INSERT}`))
 
-  const run = (sql: string) => runSql(postgresql.url('plants'), sql)
-  const counted = async () => Number((await query<{ count: string }>(postgresql.url('plants'), SELECT_COUNT))[0]?.count)
+  const run = (sql: string) => runSql(postgresql.url('promises'), sql)
+  const counted = async () =>
+    Number((await query<{ count: string }>(postgresql.url('promises'), SELECT_COUNT))[0]?.count)
 
   const open = async (patience = 10_000) =>
-    (await openClient(network.url('plants').replace('postgres@', 'changing@'), { patience })).prisma
+    (await openClient(network.url('promises').replace('postgres@', 'changing:secret@'), { patience })).prisma
 
   test.each<Moment>(['before', 'during', 'after'])(
     'what was lost %s a statement runs again, and a commit does not',
@@ -152,7 +153,7 @@ describe('on PostgreSQL', () => {
   })
 
   test('a ROLLBACK that fails breaks no other connection', async () => {
-    const { beginTransaction, close } = await openPool(readAddress(network.url('plants')), { max: 2 })
+    const { beginTransaction, close } = await openPool(readAddress(network.url('promises')), { max: 2 })
     const [broken, other] = [await beginTransaction(), await beginTransaction()]
     const cut = network.cutOnce('before', 'ROLLBACK')
     await broken[Symbol.asyncDispose]()

@@ -6,10 +6,10 @@ import {
   openConnection,
   query,
   runSql,
-  startOwnPostgresql,
+  sharedPostgresql,
 } from '../../../test/helpers/database/databases.ts'
-import { cloneStatement, demandPasswords, type PostgresqlServer } from '../../../test/helpers/database/postgresql.ts'
-import { afterFile, temporaryDatabase } from '../../../test/helpers/temporary.ts'
+import { cloneStatement } from '../../../test/helpers/database/postgresql.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { migrateDatabase, StorageError } from '../../src/index.ts'
 
 /** A database that does not exist yet, to test what both engines do alike. */
@@ -60,24 +60,14 @@ const CONTENTS = `
   SELECT tablename, query_to_xml(format('SELECT * FROM %I', tablename), true, false, '')::text AS rows
   FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename`
 
-let server: Promise<PostgresqlServer> | undefined
+/** Of this process: test files share the server. */
 let databases = 0
-
-/** Returns the PostgreSQL server of this test file, which the first call starts. */
-function testServer(): Promise<PostgresqlServer> {
-  if (!server)
-    afterFile(() => {
-      server = undefined
-    })
-  server ??= startOwnPostgresql({ prepare: demandPasswords })
-  return server
-}
 
 /** Names a PostgreSQL database. */
 export async function newPostgresqlDatabase(): Promise<TestDatabase> {
-  const { port, url: urlOf } = await testServer()
-  const name = `plants_${databases++}`
-  const url = urlOf(name)
+  const { port, url: urlOf, unused } = await sharedPostgresql()
+  const name = `plants_${process.pid}_${databases++}`
+  const url = unused(name)
   return {
     url,
     name: `the database "${name}" at 127.0.0.1:${port}`,
@@ -90,16 +80,16 @@ export async function newPostgresqlDatabase(): Promise<TestDatabase> {
 
 /** Returns the temporary databases that `migrate dev` and `migrate diff` have left. */
 export async function shadowDatabases(): Promise<unknown[]> {
-  const { url } = await testServer()
+  const { url } = await sharedPostgresql()
   return query(url('postgres'), `SELECT datname FROM pg_database WHERE datname LIKE 'prisma_migrate%'`)
 }
 
 /**
- * Creates a user with a password of special characters, and attributes such as SUPERUSER. Returns the password, and
- * what returns the URL of a database with this user.
+ * Creates a user, whose name no other file uses, with a password of special characters, and attributes such as SUPERUSER.
+ * Returns the password, and what returns the URL of a database with this user.
  */
 export async function newRole(name: string, attributes = '') {
-  const { url } = await testServer()
+  const { url } = await sharedPostgresql()
   const password = `${name}'s p@ss/w#rd "100 %"`
   await runSql(url('postgres'), `CREATE ROLE ${name} LOGIN ${attributes} PASSWORD '${password.replaceAll("'", "''")}'`)
   return { password, as: (each: string) => each.replace('postgres@', () => `${name}:${encodeURIComponent(password)}@`) }

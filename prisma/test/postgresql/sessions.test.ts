@@ -3,12 +3,12 @@
  * presumed.
  */
 import { expect, test } from 'vitest'
-import { query, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
+import { query, runSql, sharedPostgresql } from '../../../test/helpers/database/databases.ts'
 import { CONFIGURATION, hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
 import { openDatabase } from '../../src/database.ts'
 import { openClient } from '../helpers/open-client.ts'
 
-const postgresql = await startOwnPostgresql()
+const postgresql = await sharedPostgresql()
 
 /** Drops what a session should begin with, without a word, and keeps every client on a connection of its own. */
 const DROPS_OPTIONS = `${CONFIGURATION.replace('transaction', 'session')}

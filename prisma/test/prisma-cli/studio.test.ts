@@ -24,7 +24,7 @@ test.skipIf(!browserPath).each(engines)(
       { account: 'alice', id: '9007199254740993', name: 'Monstera', tag: null },
     ])
     await close()
-    const role = engine === 'postgresql' ? await newRole('keeper', 'SUPERUSER') : undefined
+    const role = engine === 'postgresql' ? await newRole('visitor', 'SUPERUSER') : undefined
 
     const { page, requested, problems } = await openPage()
     const { url, connections } = await startStudio(role?.as(database.url) ?? database.url)

@@ -6,14 +6,15 @@ import {
   openConnection,
   query,
   runSql,
-  startOwnPostgresql,
+  SELECT_WAITING,
+  sharedPostgresql,
 } from '../../../test/helpers/database/databases.ts'
 import { collect, until } from '../../../test/helpers/programs.ts'
 import { spawnCommand } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { runInProcess } from '../helpers/run-in-process.ts'
 
-const postgresql = await startOwnPostgresql()
+const postgresql = await sharedPostgresql()
 
 test('a service moves from SQLite to PostgreSQL: same tokens, lists, bytes and cursors', async () => {
   const [source, target] = [await newDatabase(), await postgresql.create('moved')]
@@ -49,7 +50,7 @@ test('Ctrl+C ends a copy soon and leaves the target empty; a password is in no o
   const child = spawnCommand(['copy', `--from=${source}`, '--to', withPassword])
   const closed = once(child, 'close')
   const output = collect(child.stdout, child.stderr)
-  await until(async () => (await other.query('SELECT 1 FROM pg_locks WHERE NOT granted')).length > 0)
+  await until(async () => (await other.query(SELECT_WAITING)).length > 0)
   child.kill('SIGINT')
   expect(await closed).toEqual([130, null])
   await other.close()

@@ -10,36 +10,34 @@ import {
   cloneStatement,
   type PostgresqlOptions,
   type PostgresqlServer,
+  sharedPort,
   startPostgresql,
   TEMPLATE,
+  urlOf,
 } from './postgresql.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The PostgreSQL server that the tests share; absent while they run on SQLite. */
-    postgresql: { port: number } | undefined
+    /** The engine that the tests run on. */
+    engine: 'sqlite' | 'postgresql'
   }
 }
 
-const server = inject('postgresql')
-
 /** The engine of this run. */
-export const engine = server ? 'postgresql' : 'sqlite'
+export const engine = inject('engine')
 
 /** Returns the URL of a database that does not exist yet. */
-function unusedDatabaseUrl(): string {
-  if (!server) return temporaryDatabase().url
-  const name = `test ${randomUUID()}`
-  afterFile(() => runSql(urlOf('postgres'), `DROP DATABASE IF EXISTS "${name}" WITH (FORCE)`))
-  return urlOf(name)
+async function unusedDatabaseUrl(): Promise<string> {
+  if (engine === 'sqlite') return temporaryDatabase().url
+  return (await sharedPostgresql()).unused(`test ${randomUUID()}`)
 }
 
 /** The path in the URL of a SQLite database, which is not percent-encoded. */
 const fileOf = (url: string) => url.replace('file:', '')
 
 /** Creates an empty, migrated database and returns its URL. */
-export function newDatabase(): Promise<string> {
-  return createMigrated(unusedDatabaseUrl())
+export async function newDatabase(): Promise<string> {
+  return createMigrated(await unusedDatabaseUrl())
 }
 
 /** Creates an empty database as it is after all migrations, of the engine in its URL: much faster than migrating it. */
@@ -65,10 +63,24 @@ async function migrateFile(): Promise<Buffer> {
 
 /** Copies a database that no server has open, as a restored backup, and returns the URL of the copy. */
 export async function copyDatabase(url: string): Promise<string> {
-  const copy = unusedDatabaseUrl()
-  if (server) await cloneDatabase(nameOf(url), copy)
+  const copy = await unusedDatabaseUrl()
+  if (engine === 'postgresql') await cloneDatabase(nameOf(url), copy)
   else await backupDatabase(url, fileOf(copy))
   return copy
+}
+
+/** The PostgreSQL server of a run, for databases whose names no other file uses. They are dropped after the test file. */
+export async function sharedPostgresql() {
+  const port = await sharedPort()
+  const url = (database: string) => urlOf(port, database)
+  /** Returns the URL of a database that does not exist yet. */
+  const unused = (database: string): string => {
+    afterFile(() => runSql(url('postgres'), `DROP DATABASE IF EXISTS "${database}" WITH (FORCE)`))
+    return url(database)
+  }
+  /** Creates a migrated database without plants. Returns its URL. */
+  const create = (database: string): Promise<string> => createMigrated(unused(database))
+  return { port, url, unused, create }
 }
 
 /** Starts a PostgreSQL server of its own until the end of the test file. */
@@ -113,6 +125,11 @@ export async function query<Row>(url: string, sql: string): Promise<Row[]> {
 /** Begins a transaction that lets others read and not write. */
 export const LOCK_WRITES = engine === 'sqlite' ? 'BEGIN IMMEDIATE' : 'BEGIN; LOCK TABLE "Plant" IN EXCLUSIVE MODE'
 
+/** Finds what waits for a lock in a PostgreSQL database. */
+export const SELECT_WAITING = `
+  SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
+  WHERE NOT granted AND datname = current_database()`
+
 /** Makes every plant with this name fail, and returns a function that ends that. */
 export async function rejectName(url: string, name: string, message: string): Promise<() => Promise<void>> {
   if (engine === 'sqlite') {
@@ -127,10 +144,6 @@ export async function rejectName(url: string, name: string, message: string): Pr
      EXECUTE FUNCTION "reject"()`,
   )
   return () => runSql(url, 'DROP TRIGGER "reject" ON "Plant"')
-}
-
-function urlOf(name: string): string {
-  return `postgresql://postgres@127.0.0.1:${server?.port}/${encodeURIComponent(name)}`
 }
 
 function nameOf(url: string): string {

@@ -8,6 +8,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statfsSync,
   writeFileSync,
@@ -35,6 +36,8 @@ export interface PostgresqlOptions {
 
 /** PostgreSQL does not run as root. */
 const UNPRIVILEGED_USER = 65_534
+/** The folder of a run that has the data of the shared server. run-folder.ts ends it. */
+const SHARED = 'shared-postgresql'
 const MEMORY = process.env['PLANT_STORE_MEMORY'] ?? '/dev/shm'
 /** A server may take this much, in bytes. */
 const MIN_MEMORY = 2 ** 30
@@ -57,6 +60,11 @@ const STRATEGY = debianPrograms?.includes('/14/') ? '' : 'STRATEGY FILE_COPY'
 /** Returns the SQL that copies a database. */
 export function cloneStatement(database: string, template: string): string {
   return `CREATE DATABASE "${database}" TEMPLATE "${template}" ${STRATEGY}`
+}
+
+/** Returns the URL of a database of a server. */
+export function urlOf(port: number, database: string): string {
+  return `postgresql://postgres@127.0.0.1:${port}/${encodeURIComponent(database)}`
 }
 
 let programs: string | undefined
@@ -83,11 +91,36 @@ export async function startPostgresql({
   copyOf,
   prepare,
 }: PostgresqlOptions = {}): Promise<PostgresqlServer> {
-  const original = copyOf?.folder ?? (await originalData())
-  const folder = createFolder(mkdtempSync(path.join(parent, 'plant-store-postgresql-')))
-  runAsUser('cp', ['-a', `${original}/.`, folder], folder)
+  const folder = await copyData(mkdtempSync(path.join(parent, 'plant-store-postgresql-')), copyOf)
   prepare?.(folder)
   return startOn(folder, settings)
+}
+
+/** Copies the data of a stopped server, by default one without plants, into a folder. Returns where it is. */
+async function copyData(parent: string, copyOf?: PostgresqlServer): Promise<string> {
+  const original = copyOf?.folder ?? (await originalData())
+  const folder = createFolder(parent)
+  runAsUser('cp', ['-a', `${original}/.`, folder], folder)
+  return folder
+}
+
+/**
+ * Returns the port of the server that all files of a run share, which the first one starts. It demands passwords, and outlives
+ * this process: it ends with the folders of the run.
+ */
+export async function sharedPort(): Promise<number> {
+  const file = path.join(tmpdir(), 'shared-postgresql')
+  await exclusively(`${file}.lock`, async () => {
+    if (existsSync(file)) return
+    const parent = path.join(dataRoot(), SHARED)
+    mkdirSync(parent)
+    const folder = await copyData(parent)
+    demandPasswords(folder)
+    const port = await configure(folder)
+    runAsUser(path.join(findPrograms(), 'pg_ctl'), ['start', '-w', '-D', folder, '-l', `${folder}/log`], folder)
+    writeFileSync(file, String(port))
+  })
+  return Number(readFileSync(file, 'utf8'))
 }
 
 /** Returns the data of a stopped server, which each one copies: the first of a run creates it. */
@@ -126,8 +159,8 @@ function runAsUser(program: string, args: string[], cwd: string): void {
 
 const READY = /database system is ready to accept (read-only )?connections/
 
-async function startOn(folder: string, furtherSettings?: Record<string, string>) {
-  const bin = findPrograms()
+/** Writes the settings of a server, and returns its port. */
+async function configure(folder: string, furtherSettings?: Record<string, string>): Promise<number> {
   const port = await freePort()
   const settings = {
     listen_addresses: '127.0.0.1',
@@ -139,7 +172,12 @@ async function startOn(folder: string, furtherSettings?: Record<string, string>)
   }
   const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value}'\n`)
   appendFileSync(path.join(folder, 'postgresql.auto.conf'), lines.join(''))
+  return port
+}
 
+async function startOn(folder: string, settings?: Record<string, string>) {
+  const bin = findPrograms()
+  const port = await configure(folder, settings)
   let program: Program | undefined
   /** Starts it again, after it was stopped or killed. It ends with this process, also as a group of its own. */
   async function start(): Promise<void> {
@@ -150,20 +188,20 @@ async function startOn(folder: string, furtherSettings?: Record<string, string>)
   /** Stops it, by default as an operator does, without waiting for connections. */
   const stop = async (signal: NodeJS.Signals = 'SIGINT') => void (await program?.stop(signal))
 
-  /** Returns the URL of one of its databases. */
-  const url = (database: string) => `postgresql://postgres@127.0.0.1:${port}/${database}`
+  const url = (database: string) => urlOf(port, database)
   await start()
   return {
     port,
     /** Where its data is. */
     folder,
+    /** Returns the URL of one of its databases. */
     url,
     /** Copies a database that nothing has open, by default a migrated one without plants. Returns the URL of the copy. */
     async create(database: string, template = TEMPLATE): Promise<string> {
       const client = new pg.Client(url('postgres'))
       await client.connect()
       await client.query(cloneStatement(database, template)).finally(() => client.end())
-      return url(encodeURIComponent(database))
+      return url(database)
     },
     start,
     stop,

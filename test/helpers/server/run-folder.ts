@@ -7,10 +7,14 @@ import { isLong } from '../long-tests.ts'
 
 const MEMORY = '/dev/shm'
 
-/** Waits until the run has ended, in whatever way, and removes its folders with what is mounted in them. */
+/** Waits until the run has ended, in whatever way, ends its PostgreSQL, and removes its folders with what is mounted in them. */
 const REMOVE = `
 cat
 for folder; do
+  for server in $(head -n 1 "$folder/shared-postgresql/data/postmaster.pid"); do
+    kill -QUIT "$server"
+    while kill -0 "$server"; do sleep 0.05; done
+  done
   grep -o " $folder/[^ ]*" /proc/mounts | sort -r | xargs -r umount
   rm -rf "$folder"
 done
