@@ -10,7 +10,7 @@ import {
 } from './errors.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type Attempt, type Hooks, logHooks, observe } from './hooks.ts'
-import { CONFLICT, type FetchInit, isToken, mergeOptions, NO_TOKEN, type Settings, type Signal } from './options.ts'
+import { CONFLICT, explainToken, type FetchInit, isToken, mergeOptions, type Settings, type Signal } from './options.ts'
 import { defaultHeaders, type Fields, readHeaders, withoutNull, writeRequest } from './wire/request.ts'
 import { type Returns, readData, readHead, readText } from './wire/response.ts'
 import { orUndefined, reject } from './wire/values.ts'
@@ -143,7 +143,7 @@ async function requestToken(source: Exclude<Call['token'], string | false>, call
     throw new TokenError('token', `token: failed${reasonOf(cause)}`, call, { cause })
   }
   requireOpen(signal)
-  if (!isToken(token)) throw new TokenError('token', `token: ${NO_TOKEN}`, call, { retryable: false })
+  if (!isToken(token)) throw new TokenError('token', `token: ${explainToken(token)}`, call, { retryable: false })
   return token
 }
 

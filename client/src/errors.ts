@@ -104,8 +104,11 @@ export function shorten(text: string): string {
   return text.replace(/^(.{200}).+/, '$1…')
 }
 
-/** The kinds and statuses of temporary failures. */
-const TEMPORARY: readonly unknown[] = ['connection', 'timeout', 'token', 408, 429, 500, 502, 503, 504]
+/** The kinds and statuses of temporary failures: from 520 on those of a CDN that does not reach the service. */
+const TEMPORARY: readonly unknown[] = [
+  ...['connection', 'timeout', 'token', 408, 429, 500, 502, 503, 504],
+  ...[520, 521, 522, 523, 524, 530],
+]
 
 /** What no retry changes: a certificate that is not trusted, a port that `fetch` refuses. */
 const PERMANENT = /certificate|CERT|bad port/

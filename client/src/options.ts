@@ -75,9 +75,9 @@ export interface CallOptions {
 
   /**
    * The maximum number of retries, after a connection error, a timeout, a failed token function, or status 408, 429,
-   * 500, 502, 503 or 504. The delay before a retry is random: up to `retryDelay` at first, doubling each time up to
-   * 5 s, plus `Retry-After`. If `Retry-After` exceeds 60 s, the call fails immediately, with `retryAfterMs` on the
-   * error.
+   * 500, 502 to 504, or 520 to 524 and 530 of a CDN, whatever the body is. The delay before a retry is random: up to
+   * `retryDelay` at first, doubling each time up to 5 s, plus `Retry-After`. If `Retry-After` exceeds 60 s, the call
+   * fails immediately, with `retryAfterMs` on the error.
    *
    * A client spends at most 500 points on retries, so that an outage does not triple the load: a retry costs 5, after a
    * timeout 10, and a call that succeeds brings back 1. Clients of `withOptions` share those of their parent.
@@ -249,13 +249,17 @@ export const CONFLICT = 'must be false if headers have Authorization'
  */
 function checkToken(token: unknown, path: string): string {
   if (isToken(token)) return token
-  return reject(path, `${NO_TOKEN}; set it, or leave the option out and set PLANT_STORE_TOKEN; false is for none`)
+  const fix = 'set it, or leave the option out and set PLANT_STORE_TOKEN; false is for none'
+  return reject(path, `${explainToken(token)}; ${fix}`)
 }
-
-export const NO_TOKEN = 'must be ASCII text without whitespace'
 
 export function isToken(token: unknown): token is string {
   return typeof token === 'string' && /^[!-~]+$/.test(token)
+}
+
+/** Explains why a value is not a token. */
+export function explainToken(token: unknown): string {
+  return token === undefined ? 'is undefined' : 'must be ASCII text without whitespace'
 }
 
 /**

@@ -64,8 +64,8 @@ describe('an option', () => {
     'hooks: must be an object of request, response, error': each('hooks', [null, [null], () => {}]),
     'fetch: must be a function': each('fetch', [null, 'fetch']),
     'hooks.onRequest: is not one of request, response, error': [{ hooks: [{ onRequest() {} }] }],
+    [`token: is undefined${LEAVE_OUT}`]: [{ retries: 0, token: undefined }, { get token() { return undefined } }], // biome-ignore format: one line
     [`token: ${NO_TOKEN}${LEAVE_OUT}`]: [
-      ...[{ retries: 0, token: undefined }, { get token() { return undefined } }], // biome-ignore format: one line
       ...each('token', [null, 5, '', ' ', 'Bearer pst_secret', 'pst_secret\n', 'töken', 'a\0b']),
     ],
     'headers: must be an object': each('headers', [null, 'x-key: secret']),
@@ -81,7 +81,8 @@ describe('an option', () => {
   test.each(rows)('%s: of a client and of a call is an error, and no value is shown (%o)', async (detail, options) => {
     vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
     // A token of a call may come from a user of the app.
-    if (detail.startsWith('token')) expect(await callRejectionOf(options, TokenError)).toBe(`token: ${NO_TOKEN}`)
+    if (detail.startsWith('token'))
+      expect(await callRejectionOf(options, TokenError)).toBe(detail.replace(LEAVE_OUT, ''))
     else expect(await callRejectionOf(options)).toBe(detail.replace(/^(?!options: )/, 'options.'))
     const client = recorder().create()
     expect(await rejectionBy(() => client.withOptions(options as sdk.CallOptions))).toBe(detail)
@@ -223,19 +224,23 @@ describe('who sends a call', () => {
     expect(sent[0]?.url).toBe('http://localhost:8080/plants')
   })
 
-  test.each([undefined, false, 'two words'])('is a TokenError if the function returns %j', async (returned) => {
+  test.each([
+    [undefined, 'is undefined'],
+    [false, NO_TOKEN],
+    ['two words', NO_TOKEN],
+  ])('is a TokenError if the function returns %j: it %s', async (returned, reason) => {
     const client = recorder().create({ token: () => returned as never })
     const error = await failureOf(client.getPlants(), TokenError)
-    expect(error).toMatchObject({ detail: `token: ${NO_TOKEN}`, retryable: false, attempts: 0 })
+    expect(error).toMatchObject({ detail: `token: ${reason}`, retryable: false, attempts: 0 })
   })
 })
 
 test('the environment is checked when the client is created', async () => {
   const { fetch } = recorder()
   vi.stubEnv('PLANT_STORE_URL', 'http://localhost:8080')
-  for (const value of ['', 'pst_a\n']) {
+  for (const [value, reason] of Object.entries({ '': 'is undefined', 'pst_a\n': NO_TOKEN })) {
     vi.stubEnv('PLANT_STORE_TOKEN', value)
-    expect(await rejectionOf({ fetch })).toBe(`token: ${NO_TOKEN}${LEAVE_OUT}`)
+    expect(await rejectionOf({ fetch })).toBe(`token: ${reason}${LEAVE_OUT}`)
   }
   for (const process of [undefined, Object.defineProperty({}, 'env', { get: () => expect.fail('denied') })]) {
     vi.stubGlobal('process', process)

@@ -17,12 +17,16 @@ const newPlant = { id: 1, name: 'Ficus' }
 
 describe('attempts of creating a plant', () => {
   type Row = [title: string, Handler]
-  const page: Handler = (response) => response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>')
+  const pages = [502, 520, 521, 522, 523, 524, 530].map((status): Row => {
+    const page: Handler = (response) => response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>')
+    return [`a page with status ${status}`, page]
+  })
   const failing = (status: number): Row => [`status ${status}`, respondError(status * 100)]
 
   test.each<Row>([
-    ...[408, 429, 500, 502, 503, 504].map(failing),
-    ['a proxy’s page with status 502', page],
+    ...[408, 429, 500, 502, 503, 504, 522].map(failing),
+    ...pages,
+    ['no body with status 524', (response) => response.writeHead(524).end()],
     ['a connection that breaks before the response', (response) => response.socket?.destroy()],
     ['a connection that breaks during the response', breakOff],
   ])('3, of which the first two got %s, with the same body', async (_, handler) => {
@@ -35,7 +39,7 @@ describe('attempts of creating a plant', () => {
   })
 
   test.each<Row>([
-    ...[400, 401, 403, 404, 405, 409, 413, 415, 422, 431, 501, 505].map(failing),
+    ...[400, 401, 403, 404, 405, 409, 413, 415, 422, 431, 501, 505, 525, 526].map(failing),
     ['a malformed response with status 200', (response) => response.writeHead(200).end('garbage')],
   ])('1, which got %s', async (_, handler) => {
     await using server = await startTinyServer(handler)
