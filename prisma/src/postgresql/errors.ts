@@ -47,7 +47,7 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: Part
   ],
   [
     /^28\w{3} |^ SASL: /,
-    'rejects this user or password: check DATABASE_URL, PGPASSWORD or the password file, sslmode, and pg_hba.conf',
+    'rejects this user or password: check DATABASE_URL or PGPASSWORD (~/.pgpass is not read), sslmode, and pg_hba.conf',
   ],
   [
     /^(3D000|57P04) |^\w* ?(no such database|bouncer config error)/,
@@ -55,7 +55,7 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: Part
   ],
   [
     /^(42P05|26\w{3}) |unsupported startup parameter|command-line options/,
-    'is behind a pooler in transaction mode ($): add pgbouncer=true to DATABASE_URL; if it is there, remove options there and in PGOPTIONS',
+    'is behind a pooler in transaction mode ($): add pgbouncer=true to DATABASE_URL; if it is there, remove options',
   ],
   [
     /row-level security/,

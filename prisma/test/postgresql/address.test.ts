@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import pg from 'pg'
 import { describe, expect, test, vi } from 'vitest'
 import { readGuide } from '../../../test/helpers/production/guide.ts'
 import { databaseUrl } from '../../src/address.ts'
@@ -48,55 +49,65 @@ describe('readAddress', () => {
   })
 })
 
-describe('the variables of libpq', () => {
-  const CHECKED = { ssl: { host: 'h' } }
-  test.each<[variables: string, address: object, url?: string]>([
-    ['PGSSLMODE=verify-full', { config: CHECKED }],
-    ['PGSSLMODE=verify-full PGSSLROOTCERT=system', { config: CHECKED }],
-    ['PGSSLMODE=verify-full', { config: CHECKED }, 'postgresql://h/d?sslrootcert=system'],
-    ['PGSSLMODE=require\n', { config: { ssl: { rejectUnauthorized: false } } }],
-    ['PGSSLMODE=verify-full PGSSLROOTCERT=README.md', { config: { ssl: { ca: expect.stringMatching(/^# /) } } }],
-    ['PGSSLMODE=verify-full', { config: { ssl: false } }, 'postgresql://h/d?sslmode=disable'],
-    ['PGSSLMODE=verify-full', { config: { ssl: false } }, SOCKET],
-    ['PGHOST=other PGPORT=1', { host: 'h', port: 2 }, 'postgresql://h:2/d'],
-    ['PGSSLMODE= PGSERVICE= PGREQUIRESSL=0 PGGSSENCMODE=prefer PGSSLNEGOTIATION=postgres', { config: { ssl: false } }],
-    ['PGTZ=Asia/Tokyo PGCONNECT_TIMEOUT=1 PGSSLSNI=1 PGSSLCOMPRESSION=1 PGDATA=/d', { config: { options: undefined } }],
-    ['PGCHANNELBINDING=require', { config: { enableChannelBinding: true } }],
-    ['PGTARGETSESSIONATTRS=read-write PGAPPNAME=shop', { config: { application_name: 'shop' } }],
-    ['PGAPPNAME=shop', { config: { application_name: 'a' } }, 'postgresql://h/d?application_name=a'],
-    ['PGOPTIONS=-csearch_path=shop,\\ a&b', { config: { options: '-csearch_path=shop,\\ a&b' } }],
-    ['PGOPTIONS=-ca=b', { config: { options: '-cc=d' } }, 'postgresql://h/d?options=-cc%3Dd'],
-    ['PGDATABASE=plants PGUSER=u PGPORT=6432', { database: 'plants', user: 'u', port: 6432 }, 'postgresql://h'],
-    ['PGDATABASE=plants', { database: 'd' }],
-  ])('%j counts', (variables, address, url = 'postgresql://h/d') => {
-    setVariables(variables)
-    expect(readAddress(url)).toMatchObject(address)
-  })
+describe('the variables of libpq and the driver', () => {
+  const words = (text: string) => text.split(/\s+/)
+  /** Says all that a variable may say. */
+  const COMPLETE =
+    'postgresql://u:p@h:2/d?sslmode=disable&sslrootcert=README.md&sslnegotiation=postgres&options=-cc%3Dd&channel_binding=prefer&target_session_attrs=any'
 
-  test.each([
-    ['PGSSLMODE=foo', 'has an unsupported value: write PGSSLMODE=disable or PGSSLMODE=prefer or'],
-    ['PGSSLMODE=verify-ca', 'has sslmode=verify-ca: add the sslrootcert'],
-    ['PGSSLROOTCERT=system', 'has sslrootcert=system: add sslmode=verify-full'],
-    ['PGSSLROOTCERT=/none.pem', 'names a file that cannot be read (ENOENT'],
-    ['PGTARGETSESSIONATTRS=standby', 'has an unsupported value: write PGTARGETSESSIONATTRS=any or'],
-    ['PGGSSENCMODE=require', 'has an unsupported value: write PGGSSENCMODE=disable or PGGSSENCMODE=prefer'],
-    ['PGSSLNEGOTIATION=direct', 'has an unsupported value: write PGSSLNEGOTIATION=postgres'],
-    ['PGPORT=abc', 'has an unsupported value: write a number from 1 to 65535'],
-    ['PGREQUIRESSL=1', 'has an unsupported value: write PGREQUIRESSL=0'],
-    ...`PGSERVICE PGSERVICEFILE PGHOSTADDR PGREQUIREAUTH PGREQUIREPEER PGSSL PGSSLCRL PGSSLCRLDIR PGSSLMINPROTOCOLVERSION
-      PGSSLMAXPROTOCOLVERSION`
-      .split(/\s+/)
-      .map((name) => [`${name}=1`, 'is not supported: docs/production/']),
-  ])('%s is rejected by its name', (variable, reason = '') => {
-    setVariables(variable ?? '')
-    const read = () => databaseUrl('postgresql://h/d')
-    expect(read).toThrow(StorageError)
-    expect(read).toThrow(`${variable?.split('=')[0]} ${reason}`)
+  test.each(
+    words(`host:HOST=db port:PORT=6432 user:USER=ann database:DATABASE=d password:PASSFILE=/none sslmode:SSLMODE=prefer
+      sslmode:SSLMODE=no-verify sslrootcert:SSLROOTCERT=system sslcert:SSLCERT=/none sslkey:SSLKEY=/none options:OPTIONS=-ca=b
+      channel_binding:CHANNELBINDING=require target_session_attrs:TARGETSESSIONATTRS=standby gssencmode:GSSENCMODE=require
+      requiressl:REQUIRESSL=1`),
+  )('what the URL lacks stops the startup: %s', (text) => {
+    const [name, setting = ''] = text.split(':')
+    const variable = setVariable(setting)
+    const example = `postgresql://user:password@localhost:5432/plants?${name}=...`
+    const write = /user|password|host|port|database/.test(String(name)) ? example.replace(/\?.*/, '') : example
+    const advice = `add it, or unset ${variable}; write for example ${write}`
+    const error = new StorageError(`DATABASE_URL has no ${name}, and ${variable} is not read: ${advice}`)
+    expect(() => databaseUrl('postgresql:///')).toThrow(error)
     expect(databaseUrl('file:/plants.db')).toMatch(/plants\.db$/)
   })
 
-  function setVariables(text: string): void {
-    for (const [, name = '', value = ''] of text.matchAll(/(PG\w+)=(.*?)(?=$| PG)/gs)) vi.stubEnv(name, value)
+  test.each(
+    words(`SERVICE SERVICEFILE HOSTADDR REQUIREAUTH REQUIREPEER SSL SSLCRL SSLCRLDIR SSLMINPROTOCOLVERSION
+      SSLMAXPROTOCOLVERSION BINARY REPLICATION CLIENT_ENCODING`),
+  )('PG%s has no parameter', (name) => {
+    const variable = setVariable(`${name}=1`)
+    const reason = `DATABASE_URL does not go with ${variable}, which is not supported: unset it`
+    expect(() => databaseUrl(COMPLETE)).toThrow(reason)
+  })
+
+  test.each([
+    ...words(`HOST=other PORT=1 USER=other DATABASE=other PASSFILE=/none SSLMODE=require SSLROOTCERT=/none
+      SSLNEGOTIATION=direct OPTIONS=-ca=b CHANNELBINDING=require TARGETSESSIONATTRS=standby`).map((each) => [
+      each,
+      COMPLETE,
+    ]),
+    ...words(`HOST=localhost PORT=5432 SSLMODE=disable SSLMODE= SERVICE= REQUIRESSL=0 GSSENCMODE=disable CHANNELBINDING=prefer
+      TARGETSESSIONATTRS=read-write SSLSNI=1 TZ=Asia/Tokyo CONNECT_TIMEOUT=1 APPNAME=shop`).map((each) => [
+      each,
+      'postgresql://u@/d',
+    ]),
+  ])('PG%s changes nothing in %s', (setting = '', url = '') => {
+    const without = connectionOf(url)
+    setVariable(setting)
+    expect(connectionOf(url)).toEqual(without)
+  })
+
+  /** Returns what the driver makes of a URL and the environment. */
+  function connectionOf(url: string): unknown {
+    const client = new pg.Client({ ...readAddress(url).config, connectionTimeoutMillis: 1 })
+    return { ...Reflect.get(client, 'connectionParameters') }
+  }
+
+  /** Returns the name of the variable. */
+  function setVariable(setting: string): string {
+    const [name, value] = `PG${setting}`.split(/=(.*)/)
+    vi.stubEnv(String(name), value)
+    return String(name)
   }
 })
 

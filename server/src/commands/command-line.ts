@@ -143,7 +143,7 @@ Stop the servers of both databases first. The target must be empty; if the copy
 fails, it still is, and you can run the command again.
 
 Other users of the machine may see the arguments of a process, so pass a URL
-with a password as DATABASE_URL. PGPASSWORD and ~/.pgpass work too.`
+with a password as DATABASE_URL, or the password as PGPASSWORD.`
 
 /**
  * Writes a line, and waits until the system has taken it.
