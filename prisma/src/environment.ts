@@ -13,18 +13,6 @@ export const runsFromRepository = existsSync(path.join(parent, 'pnpm-workspace.y
 /** What relative paths are relative to: the repository root, or the current folder of an installed package. */
 export const baseFolder = runsFromRepository ? parent : process.cwd()
 
-/** A mistake of the operator, or of the machine. The message says what is wrong and what to do. */
-export class OperatorError extends Error {
-  override readonly name = 'OperatorError'
-  /** The exit code of a command: 2 where a setting or an argument has to be corrected first, otherwise 1. */
-  readonly exitCode: 1 | 2
-
-  constructor(message: string, exitCode: 1 | 2 = 2, cause?: unknown) {
-    super(message, { cause })
-    this.exitCode = exitCode
-  }
-}
-
 /** NAME=value, where a value in quotes may have several lines; a blank line or a comment; or another line. */
 const ENTRY =
   /^[ \t]*(?:export[ \t]+)?(?<name>[A-Za-z_]\w*)[ \t]*=[ \t]*(?<value>(?<quoted>"[^"]*"|'[^']*'|`[^`]*`)|.*?)[ \t]*(?:(?<=[ \t])#.*)?$|^[ \t]*(?:#.*)?$|^(?<other>.+)$/gm
@@ -48,7 +36,7 @@ export function readVariable(environment: Readonly<NodeJS.ProcessEnv>, name: str
  * Loads the file `.env` of the base folder, if there is one. Variables that are already set win.
  *
  * @param settings the names of which a misspelt one is an error
- * @throws {OperatorError} if it cannot be read as settings
+ * @throws {Error} if it cannot be read as settings
  */
 export function loadSettingsFile(settings: readonly string[]): void {
   for (const [name, value] of readSettingsFile(path.join(baseFolder, '.env'), settings)) process.env[name] ??= value
@@ -59,7 +47,7 @@ export function loadSettingsFile(settings: readonly string[]): void {
  * the same file, or a shell would read differently, and names that are nearly a setting. Other names may be for other
  * programs.
  *
- * @throws {OperatorError} with the line
+ * @throws {Error} with the line
  */
 export function readSettingsFile(file: string, settings: readonly string[] = []): Map<string, string> {
   // Several editors mark UTF-8 with a byte order mark.
@@ -69,7 +57,7 @@ export function readSettingsFile(file: string, settings: readonly string[] = [])
   const values = new Map<string, string>()
   const rejectAt = (index: number, mistake: string): never => {
     const line = text.slice(0, index).split('\n').length
-    throw new OperatorError(`${file}, line ${line}: ${mistake}`)
+    throw new Error(`${file}, line ${line}: ${mistake}`)
   }
   // What is not UTF-8 has been replaced by the second one; UTF-16 has the first.
   const broken = text.search(/[\0\uFFFD]/)
@@ -128,7 +116,7 @@ function readText(file: string): string {
     const { code } = error as NodeJS.ErrnoException
     // A link to a missing file is a mistake, a missing file is not.
     if (code === 'ENOENT' && !lstatSync(file, { throwIfNoEntry: false })) return ''
-    throw new OperatorError(`${file} cannot be read (${code}): it must be a file that this user may read`)
+    throw new Error(`${file} cannot be read (${code}): it must be a file that this user may read`)
   }
 }
 

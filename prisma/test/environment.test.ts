@@ -3,7 +3,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { root } from '../../test/helpers/programs.ts'
 import { temporaryFolder } from '../../test/helpers/temporary.ts'
-import { OperatorError, readSettingsFile } from '../src/environment.ts'
+import { readSettingsFile } from '../src/environment.ts'
 
 function write(content: string | Buffer): string {
   const file = path.join(temporaryFolder(), '.env')
@@ -49,7 +49,7 @@ const REJECTED = {
 test.each(Object.entries(REJECTED))('%s', (mistake, entries) => {
   for (const entry of entries) {
     const file = write(`\uFEFFHOST=::1\r\n\r\n${entry}\r\nDOCS=on\r\n`)
-    expect(() => readSettingsFile(file), entry).toThrow(new OperatorError(`${file}, line 3: ${mistake}`))
+    expect(() => readSettingsFile(file), entry).toThrow(new Error(`${file}, line 3: ${mistake}`))
   }
 })
 
@@ -75,7 +75,7 @@ test.each(MISSPELT.split(/,\s+/).map((pair) => pair.split(' ')))(
   (name = '', meant) => {
     const file = write(`HOST=::1\n\nexport ${name}=1\n`)
     const message = `${file}, line 3: ${name} is not a setting, but ${meant} is: correct or remove the line`
-    expect(() => readSettingsFile(file, SETTINGS)).toThrow(new OperatorError(message))
+    expect(() => readSettingsFile(file, SETTINGS)).toThrow(new Error(message))
     expect(readSettingsFile(file).get(name)).toBe('1')
   },
 )
@@ -95,7 +95,7 @@ test.each([
 ])('a file in %s is rejected', (_encoding, content, line) => {
   const file = write(content)
   const message = `${file}, line ${line}: this is not text in UTF-8: save the file in this encoding`
-  expect(() => readSettingsFile(file)).toThrow(new OperatorError(message))
+  expect(() => readSettingsFile(file)).toThrow(new Error(message))
 })
 
 test('a missing file has no settings; one that cannot be read is named', () => {
@@ -104,7 +104,7 @@ test('a missing file has no settings; one that cannot be read is named', () => {
   expect(readSettingsFile(file).size).toBe(0)
   const reads = (code: string) =>
     expect(() => readSettingsFile(file)).toThrow(
-      new OperatorError(`${file} cannot be read (${code}): it must be a file that this user may read`),
+      new Error(`${file} cannot be read (${code}): it must be a file that this user may read`),
     )
   symlinkSync('missing', file)
   reads('ENOENT')

@@ -4,13 +4,24 @@ import {
   DEFAULT_DATABASE_URL,
   databaseUrl,
   loadSettingsFile,
-  OperatorError,
   readVariable,
   runsFromRepository,
   StorageError,
 } from '@plant-store/prisma'
 import { compile } from 'proxy-addr'
 import * as z from 'zod'
+
+/** A mistake of the operator, or of the machine. The message says what is wrong and what to do. */
+export class OperatorError extends Error {
+  override readonly name = 'OperatorError'
+  /** The exit code of a command: 2 where a setting or an argument has to be corrected first, otherwise 1. */
+  readonly exitCode: 1 | 2
+
+  constructor(message: string, exitCode: 1 | 2 = 2, cause?: unknown) {
+    super(message, { cause })
+    this.exitCode = exitCode
+  }
+}
 
 /**
  * The timers of Node.js take 2^31 - 1 ms, 24.8 days; the rest of the last day is room for what Node.js adds to a time.
@@ -259,10 +270,17 @@ function findCommand(): 'npm run --silent plant-store --' | 'npx --no plant-stor
 /**
  * Returns the environment with the settings of the file `.env`, except in a release: its settings are in the
  * environment, and a file of the current folder, which may be anyone's, could run code as the user of the service.
+ *
+ * @throws {OperatorError} if the file cannot be read as settings
  */
 export function loadSettings(): NodeJS.ProcessEnv {
-  if (ownCommand !== 'plant-store') loadSettingsFile(settingNames)
-  return process.env
+  if (ownCommand === 'plant-store') return process.env
+  try {
+    loadSettingsFile(settingNames)
+    return process.env
+  } catch (error) {
+    throw new OperatorError((error as Error).message, 2, error)
+  }
 }
 
 /** Reads the version of the server from its package. */

@@ -9,10 +9,9 @@ import {
   copyDatabase,
   databaseUrl,
   migrateDatabase,
-  OperatorError,
   StorageError,
 } from '@plant-store/prisma'
-import type { Settings } from '../settings.ts'
+import { OperatorError, type Settings } from '../settings.ts'
 import type { Context } from './context.ts'
 
 /** How long the server may take to respond, in milliseconds: it gives up on its database after 2.5 s. */

@@ -1,6 +1,6 @@
 /** The commands that create, list and revoke tokens. */
 import { type Scope, ScopeSchema } from '@plant-store/contract'
-import { checkMigrated, OperatorError, openDatabase } from '@plant-store/prisma'
+import { checkMigrated, openDatabase } from '@plant-store/prisma'
 import {
   createTokenStore,
   isAccountName,
@@ -9,7 +9,7 @@ import {
   type TokenStore,
   tokenState,
 } from '../accounts/tokens.ts'
-import { ownCommand, parseDuration } from '../settings.ts'
+import { OperatorError, ownCommand, parseDuration } from '../settings.ts'
 import type { Context } from './context.ts'
 
 /** How long a command waits for a locked database, in milliseconds: longer than a request, since no client waits. */
