@@ -16,7 +16,7 @@ test.runIf(hasPrometheus)('promtool finds nothing wrong with the names, types an
   for (const databaseUrl of [await newDatabase(), await (await sharedPostgresql()).create('checked')]) {
     const input = await scrapeMetrics(databaseUrl)
     const { stderr } = spawnSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' })
-    // Metrics of prom-client.
+    // Metrics of Prometheus's client.
     const known = /^(nodejs|process)_/
     expect(stderr.split('\n').filter((line) => line && !known.test(line))).toEqual([])
   }

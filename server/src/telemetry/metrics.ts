@@ -1,6 +1,6 @@
 import { contract, errorCatalogue } from '@plant-store/contract'
 import { type Database, StorageError, storageFaults } from '@plant-store/prisma'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
 import { readVersion } from '../settings.ts'
 import { CLIENT_CLOSED_REQUEST, type Events, events, rejections } from './events.ts'
 
