@@ -8,7 +8,7 @@ import { isLong, leftOutOf } from './test/helpers/long-tests.ts'
 // Tests mostly wait, so more files than there are cores run in parallel.
 const maxWorkers = Math.max(4, availableParallelism())
 
-/** Long, this measures times under load: it runs alone, after all others. */
+/** Of the long tests, this measures times under load: it runs alone, after all others. */
 const measuring = ['server/test/overload/load.test.ts']
 
 /**
@@ -25,6 +25,9 @@ const long = [
   'test/nightly.test.ts',
   // The page in a browser.
   'server/test/docs/page.test.ts',
+  // How PostgreSQL runs statements, with many plants, and the server as it is installed.
+  'prisma/test/postgresql/plans.test.ts',
+  'server/test/commands/installed-server.test.ts',
   // Failures of every kind; histories.test.ts stays as the one crash, and server/test/overload as the hostile clients.
   'server/test/storage/{faulty-disk,postgresql-*,power-failures,storage-failures}.test.ts',
   'server/test/telemetry/slow-log-reader.test.ts',
@@ -80,7 +83,7 @@ export default defineConfig({
           ...tests,
           name: 'sqlite',
           include: ['test/**/*.test.ts', '{contract,prisma,server,client}/test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...leftOut, ...(isLong ? measuring : [])],
+          exclude: [...configDefaults.exclude, ...leftOut, ...measuring],
         },
       },
       ...(isLong

@@ -6,6 +6,15 @@ export const isNightly = PLANT_STORE_NIGHTLY_TESTS === 'all'
 /** Whether tests that take minutes run in full; otherwise they are shortened, or left out in vitest.config.ts. */
 export const isLong = isNightly || PLANT_STORE_LONG_TESTS === '1'
 
+/**
+ * Returns how often to check a property: with the long tests as often as takes a second or two, in .ci/nightly ten times that.
+ * While somebody waits, it is a tenth: with other values each time, the runs of a day check as much.
+ */
+export function runs(count: number): number {
+  if (isNightly) return 10 * count
+  return isLong ? count : Math.ceil(count / 10)
+}
+
 /** Returns those of the nightly tests that do not run: .ci/run names the others. */
 export function leftOutOf(nightly: readonly string[]): string[] {
   if (isNightly) return []

@@ -4,6 +4,7 @@ import { contract, errorCatalogue } from '@plant-store/contract'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type AnyRequest, anyRequest } from '../../../test/helpers/any-request.ts'
+import { runs } from '../../../test/helpers/long-tests.ts'
 import { FICUS, type OperationCases, operations, parse, stringify } from '../../../test/helpers/operations.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import type * as sdk from '../../src/index.ts'
@@ -79,7 +80,7 @@ test('the service responds as the fake to any requests in a row that the contrac
         expect(await sendToService(each), `${each.request} ${each.body}`).toEqual(await sendToFake(each))
       }
     }),
-    { numRuns: 50 },
+    { numRuns: runs(50) },
   )
 })
 

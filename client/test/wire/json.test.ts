@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { codePoint } from '../../../test/helpers/code-points.ts'
+import { runs } from '../../../test/helpers/long-tests.ts'
 import { stringify } from '../../../test/helpers/operations.ts'
 import { type Int64s, readJson } from '../../src/wire/json.ts'
 
@@ -45,7 +46,7 @@ test('an int64 at any place is read as it was written, and everything else as JS
     expect(readJson(json, int64s)).toEqual(value)
     expect(readJson(json, {})).toEqual(JSON.parse(json))
   })
-  fc.assert(property, { numRuns: 500 })
+  fc.assert(property, { numRuns: runs(1_000) })
 })
 
 const MAX = '9223372036854775807'

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { engine, newDatabase, openConnection, query, runSql } from '../../../test/helpers/database/databases.ts'
+import { runs } from '../../../test/helpers/long-tests.ts'
 import { openDatabase } from '../../src/database.ts'
 import type { Database, ListState, PlantRow } from '../../src/index.ts'
 
@@ -60,7 +61,7 @@ test('a piece of a list is the JSON text of its plants, byte for byte, with what
       expect(parts).toHaveLength(Math.ceil(rows.length / limit))
       expect((await database.plants.read(account, { limit: 9, until: end })).json).toBe(toJson(rows).slice(1, -1))
     }),
-    { numRuns: 40 },
+    { numRuns: runs(200) },
   )
 })
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { describe, expect, test, vi } from 'vitest'
+import { runs } from '../../../test/helpers/long-tests.ts'
 import { readGuide } from '../../../test/helpers/production/guide.ts'
 import { databaseUrl } from '../../src/address.ts'
 import { backupDatabase } from '../../src/database.ts'
@@ -154,7 +155,7 @@ test('for any text only a StorageError is thrown, and neither it nor the descrip
       if (!PLACES.includes(rest)) return
       for (const part of password.match(/[qzQZ79é🪴]{2,}/gu) ?? []) expect(message).not.toContain(part)
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(5_000) },
   )
 })
 

@@ -2,6 +2,7 @@
 import { contract } from '@plant-store/contract'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
+import { runs } from '../../../test/helpers/long-tests.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { MAX_BODY_BYTES, readBody } from '../../src/http/body.ts'
 import { JsonSyntaxError, MAX_VALUES, parseJson } from '../../src/http/exact-json.ts'
@@ -165,7 +166,7 @@ test('JSON is parsed as by JSON.parse, and mutated JSON is rejected exactly if J
       // Only JSON.parse accepts duplicate keys.
       else if (parsed instanceof Error) expect(parsed.message).toBe('has a duplicate key')
     }),
-    { numRuns: 3000 },
+    { numRuns: runs(3_000) },
   )
 })
 
@@ -186,6 +187,6 @@ test('an integer is exact however it is written, and what is not an integer is n
       else if (scaled % divisor === 0n) expect(BigInt(value)).toBe(scaled / divisor)
       else expect(Number.isInteger(value)).toBe(false)
     }),
-    { numRuns: 5000 },
+    { numRuns: runs(5_000) },
   )
 })

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ListRange, Plants } from '@plant-store/prisma'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isLong } from '../../../test/helpers/long-tests.ts'
+import { runs } from '../../../test/helpers/long-tests.ts'
 import { createLists } from '../../src/plants/lists.ts'
 
 const MEBIBYTE = 2 ** 20
@@ -252,6 +252,6 @@ test('after any changes, restores and crashes, on each of two servers, no list i
       const stored = database.rowsOf('alice').map(({ name }) => name)
       expect(await Promise.all(servers.map(({ list }) => list('alice')))).toEqual([stored, stored])
     }),
-    { numRuns: isLong ? 600 : 300 },
+    { numRuns: runs(600) },
   )
 })

@@ -8,6 +8,7 @@ import fc from 'fast-check'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import type * as z from 'zod'
+import { runs } from '../../../test/helpers/long-tests.ts'
 import { startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { createJsonWebTokenLookup } from '../../src/accounts/json-web-token.ts'
@@ -120,7 +121,7 @@ test('what the settings accept, the app and the verifier of tokens take', () => 
       const { jwtIssuer: issuer = '', jwtAudience: audience = '', jwtJwksUrl: keysUrl = '' } = settings
       createJsonWebTokenLookup({ issuer, audience, keysUrl }, logger)
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   )
 })
 

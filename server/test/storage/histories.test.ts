@@ -10,7 +10,7 @@ import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { findViolations, type Operation, toElle } from '../helpers/history.ts'
 import { createTokens, readDatabase, startKillable, startLoad } from '../helpers/load.ts'
 
-const KILLS = isLong ? 5 : 2
+const KILLS = isLong ? 5 : 1
 
 /** Kills each of some servers, and now and then their database, again and again under clients of every account. */
 async function killUnderLoad(
