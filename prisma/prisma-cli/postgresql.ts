@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { PrismaPg } from '@prisma/adapter-pg'
 import { ColumnTypeEnum, type SqlDriverAdapter, type SqlQuery, type SqlResultSet } from '@prisma/driver-adapter-utils'
 import type pg from 'pg'
-import { StorageError, select } from '../src/engine.ts'
+import { StorageError } from '../src/engine.ts'
 import { type Address, describeDatabase, readAddress } from '../src/postgresql/address.ts'
 import { describeError } from '../src/postgresql/errors.ts'
 import { openPool } from '../src/postgresql/pool.ts'
@@ -78,8 +79,8 @@ export async function openForSchemaEngine(url: string, method: string): Promise<
       }),
     reason: undefined,
     async reset() {
-      const statements = await select(connection, DROP_STATEMENTS)
-      await connection.executeScript(statements.map(({ statement }) => statement).join('; '))
+      const { rows } = await connection.queryRaw({ sql: DROP_STATEMENTS, args: [], argTypes: [] })
+      await connection.executeScript(rows.map(([statement]) => statement).join('; '))
     },
     close: () => connection.dispose(),
   }
@@ -88,7 +89,7 @@ export async function openForSchemaEngine(url: string, method: string): Promise<
 
 /** Runs a statement on a connection of its own. */
 async function execute(address: Address, sql: string): Promise<void> {
-  const { connection, close } = await openPool(address, { max: 1 })
+  const { connection, close } = openPool(address, { max: 1 })
   await connection.executeScript(sql).finally(close)
 }
 
@@ -110,10 +111,11 @@ function inDatabase(address: Address, database: string): Address {
 
 /** Returns a connection for the schema engine, whose locks it holds. It connects at the first query. */
 async function connect(address: Address): Promise<SqlDriverAdapter> {
-  const { adapter, pool, close } = await openPool(address, { max: 1 })
-  const restoreChars = readCharColumns(pool)
+  const { driver, connection, close } = openPool(address, { max: 1 })
+  const [row] = await connection.query('SELECT current_schema() AS name')
+  const restoreChars = readCharColumns(driver)
+  const adapter = await new PrismaPg(driver).connect()
   const queryRaw = adapter.queryRaw.bind(adapter)
-  const [row] = await select(adapter, 'SELECT current_schema() AS name')
   return Object.assign(adapter, {
     queryRaw: (query: SqlQuery) => queryRaw(query).then(restoreChars).catch(noMigrationsYet),
     // Sent whole: the adapter splits a script at every semicolon.

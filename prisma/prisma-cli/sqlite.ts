@@ -1,9 +1,10 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import path from 'node:path'
-import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { databaseFile } from '../src/address.ts'
-import { StorageError, select } from '../src/engine.ts'
-import { connect } from '../src/sqlite/driver-adapter.ts'
+import { StorageError } from '../src/engine.ts'
+import { rejectTransaction } from '../src/prisma-client.ts'
+import { connect, createClientAdapter } from '../src/sqlite/driver-adapter.ts'
 import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schema-engine-database.ts'
 
 /** How long another process may keep the file locked, in milliseconds. */
@@ -53,7 +54,8 @@ export async function openForSchemaEngine(url: string, method: string): Promise<
     reason: undefined,
     // The engine's own only empties the tables, and then fails to create them.
     async reset() {
-      const statements = (await select(connection, DROP_STATEMENTS)).map(({ statement }) => `${statement};`)
+      const { rows } = await connection.queryRaw({ sql: DROP_STATEMENTS, args: [], argTypes: [] })
+      const statements = rows.map(([statement]) => `${statement};`)
       await connection.executeScript(
         `PRAGMA foreign_keys = OFF; BEGIN; ${statements.join(' ')} COMMIT; PRAGMA foreign_keys = ON`,
       )
@@ -67,20 +69,29 @@ export async function openForSchemaEngine(url: string, method: string): Promise<
 /** @param onLocked called where another process has the file locked, or open where the engine wants it for itself */
 function open(file: string, onLocked = (_cause: unknown) => {}): SqlDriverAdapter {
   const connection = connect(file, { timeout: BUSY_TIMEOUT })
-  const { queryRaw, executeRaw, executeScript } = connection
-  const watch = (error: unknown): never => {
-    if (error instanceof StorageError && error.fault === 'locked') onLocked(error)
-    throw error
+  const watched = <Result>(operation: () => Result): Result => {
+    try {
+      return operation()
+    } catch (error) {
+      if (error instanceof StorageError && error.fault === 'locked') onLocked(error)
+      throw error
+    }
   }
-  return Object.assign(connection, {
+  const executeScript = async (script: string) => watched(() => connection.executeScript(script))
+  const adapter = createClientAdapter(async ({ sql }, parameters) => watched(() => connection.run(sql, parameters)))
+  return {
+    ...adapter,
+    adapterName: '@plant-store/prisma',
     // The engine fails if the table of applied migrations is missing.
-    queryRaw: (query: SqlQuery) => queryRaw(query).catch(watch).catch(noMigrationsYet),
+    queryRaw: (query) => adapter.queryRaw(query).catch(noMigrationsYet),
     // The engine runs whole migrations on the shadow database this way, but the adapter only supports one statement.
-    executeRaw: async (query: SqlQuery) => {
-      if (query.args.length > 0) return executeRaw(query).catch(watch)
-      await connection.executeScript(query.sql)
+    async executeRaw(query) {
+      if (query.args.length > 0) return adapter.executeRaw(query)
+      await executeScript(query.sql)
       return 0
     },
-    executeScript: (script: string) => executeScript(script).catch(watch),
-  })
+    executeScript,
+    startTransaction: rejectTransaction,
+    dispose: async () => connection.close(),
+  }
 }

@@ -1,6 +1,6 @@
 import { loadEngine } from './address.ts'
 import { openDatabase } from './database.ts'
-import { type Engine, type OnProgress, type Session, StorageError, select, toQuery } from './engine.ts'
+import { type Engine, type OnProgress, type Session, StorageError } from './engine.ts'
 import { checkMigrated, migrateDatabase } from './migrations.ts'
 
 /** What was copied. */
@@ -80,23 +80,23 @@ export async function copyDatabase(from: string, to: string, onProgress?: OnProg
 async function copyAll(source: Side, target: Side, onProgress?: OnProgress): Promise<Counts> {
   const counts: Counts = { Secret: 0, Token: 0, Plant: 0 }
   await prepareTarget(target)
-  const readState = async () => (await select<SourceState>(source.connection, SELECT_STATE))[0] as SourceState
+  const readState = async () => (await source.connection.query<SourceState>(SELECT_STATE))[0] as SourceState
   const before = await readState()
   for (const { table, key, start } of TABLES) {
     const sql = `SELECT * FROM "${table}" WHERE "${key}" > $1 ORDER BY "${key}" LIMIT ${BATCH}`
     let last: string | number = start
     for (;;) {
-      const rows = await select(source.connection, sql, last)
+      const rows = await source.connection.query(sql, last)
       if (rows.length === 0) break
-      await target.connection.executeRaw(toQuery(insertInto(table), JSON.stringify(rows)))
+      await target.connection.execute(insertInto(table), JSON.stringify(rows))
       counts[table] += rows.length
       onProgress?.(counts.Plant, before.plants)
       last = rows.at(-1)?.[key] as string | number
     }
   }
-  if (before.last > 0) await select(target.connection, CONTINUE_AFTER, before.last)
+  if (before.last > 0) await target.connection.query(CONTINUE_AFTER, before.last)
   // Until its next automatic ANALYZE, PostgreSQL would plan statements as for an empty table.
-  await target.connection.executeRaw(toQuery('ANALYZE "Plant"'))
+  await target.connection.executeScript('ANALYZE "Plant"')
   if ((await readState()).changes !== before.changes) {
     const reason =
       'was changed meanwhile. Nothing was stored: stop every server that uses it, and run the same command again'
@@ -107,9 +107,9 @@ async function copyAll(source: Side, target: Side, onProgress?: OnProgress): Pro
 
 /** Requires a target without data, and removes the secret that a server creates when it starts. */
 async function prepareTarget({ subject, connection }: Side): Promise<void> {
-  await connection.executeRaw(toQuery('DELETE FROM "Secret"'))
+  await connection.executeScript('DELETE FROM "Secret"')
   for (const { table } of TABLES) {
-    const rows = await select(connection, `SELECT 1 FROM "${table}" LIMIT 1`)
+    const rows = await connection.query(`SELECT 1 FROM "${table}" LIMIT 1`)
     if (rows.length === 0) continue
     throw new StorageError(`${subject} is not empty, it has a ${table.toLowerCase()}: copy to a new database`)
   }

@@ -1,10 +1,9 @@
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { loadEngine } from './address.ts'
-import type { Adapter, Engine, GeneratedClient, OnProgress, OpenOptions, Prisma } from './engine.ts'
-import { rejectTransaction, StorageError, select } from './engine.ts'
+import { type Engine, type OnProgress, type OpenOptions, StorageError } from './engine.ts'
 import { listMigrations } from './migrations.ts'
 import { limitTime, REQUEST_PATIENCE, retry } from './patience.ts'
 import { createPlants, type Plants } from './plants.ts'
+import { createPrisma } from './prisma-client.ts'
 import { createTokens, readSecret, type Tokens } from './tokens.ts'
 
 /**
@@ -44,20 +43,21 @@ const PROBE_PAUSE = 5
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
   const engine = await loadEngine(url)
   const { statements } = engine
-  const { adapter, probe, close } = await engine.open(options)
+  const opened = await engine.open(options)
+  const { read, probe, close } = opened
   try {
-    const prisma = createPrisma(await engine.loadClient(), adapter)
-    const plants = createPlants(prisma, adapter, statements)
-    const tokens = createTokens(prisma, adapter, statements)
+    const prisma = createPrisma(await engine.loadClient(), opened.adapter)
+    const plants = createPlants(prisma, opened, statements)
+    const tokens = createTokens(prisma, opened, statements)
     const migrations = await listMigrations(engine.migrationsFolder)
 
     /** Fails if requests would fail now, which read the same as this does, or if the server should not run any more. */
     async function prove(): Promise<void> {
       await probe()
       await Promise.all([plants.states(['']), plants.read('', { limit: 1 }), tokens.find('')])
-      const [row] = await select<{ name: string | null }>(adapter, SELECT_NEWEST)
-      if (!row?.name || row.name <= (migrations.at(-1) ?? '')) return
-      const reason = `was migrated by a newer version, with ${row.name}: stop this server, and start that version`
+      const [[name] = []] = await read<[name: string | null]>(statements.selectNewestMigration, [])
+      if (!name || name <= (migrations.at(-1) ?? '')) return
+      const reason = `was migrated by a newer version, with ${name}: stop this server, and start that version`
       throw new StorageError(`${engine.subject} ${reason}`)
     }
 
@@ -76,9 +76,6 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
     throw error
   }
 }
-
-/** Selects the last migration of a database. */
-const SELECT_NEWEST = `SELECT max("migration_name") AS "name" FROM "_prisma_migrations" WHERE "rolled_back_at" IS NULL`
 
 /**
  * Copies a SQLite database to a new file, as it is at one moment, even while others write to it. The copy is checked
@@ -116,22 +113,4 @@ function createWhyUnavailable(prove: () => Promise<void>, subject: string): Data
       return isNamed ? `The database ${message.slice(message.indexOf(' ', subject.length) + 1)}.` : `${message}.`
     }
   }
-}
-
-/** Creates the Prisma Client of an engine. */
-export function createPrisma(Client: GeneratedClient, adapter: Adapter): Prisma {
-  const { schemaName } = adapter
-  const driverAdapter: SqlDriverAdapter = {
-    ...adapter,
-    adapterName: '@plant-store/prisma',
-    executeScript: rejectTransaction,
-    startTransaction: rejectTransaction,
-    getConnectionInfo: () => ({ supportsRelationJoins: false, ...(schemaName !== undefined && { schemaName }) }),
-    dispose: async () => {},
-  }
-  // The default format of errors quotes the source code around the call.
-  return new Client({
-    adapter: { ...driverAdapter, connect: async () => driverAdapter },
-    errorFormat: 'minimal',
-  }) as Prisma
 }

@@ -1,7 +1,6 @@
-/** What an engine is: what it does for a database, what statements run on, and what storage fails with. */
+/** What an engine is: what it does for a database, what a statement says, and what storage fails with. */
 
-import type { SqlDriverAdapter, SqlDriverAdapterFactory, SqlQuery } from '@prisma/driver-adapter-utils'
-import type { PrismaClient } from './generated/sqlite/client.ts'
+import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils'
 
 /**
  * What an engine does for one database. Everything that it throws because of the database is a {@link StorageError}.
@@ -11,8 +10,12 @@ export interface Engine {
   readonly name: 'sqlite' | 'postgresql'
   /** Names the database at the beginning of messages, without user and password. */
   readonly subject: string
-  /** What it runs for requests and migrations. */
+  /** What it runs for requests. */
   readonly statements: Statements
+  /** Selects the names of all tables but the engine's own, as `name`. */
+  readonly selectTables: string
+  /** The type of a time in the table of applied migrations. */
+  readonly timeType: string
   /**
    * How long a startup waits for a database that is locked, migrated by another process, or not reachable, in
    * milliseconds.
@@ -38,18 +41,56 @@ export interface Engine {
   revokeRights?: (connection: Connection, tables: readonly string[]) => Promise<void>
 }
 
-/** A database that an engine has opened. */
+/**
+ * A database that an engine has opened: the one place where its promises are kept. It keeps them by what a statement
+ * says, and never looks at its text.
+ */
 export interface OpenedDatabase {
+  /** Reads, on the primary, what was confirmed, and returns the rows. It waits no longer than the patience. */
+  read<Row extends unknown[]>(statement: ReadStatement, values: SqlValue[]): Promise<Row[]>
   /**
-   * What Prisma Client, and the statements past it, run on. The one place where the engine's promises are kept: a
-   * statement sees what was confirmed, is stored durably or fails, waits no longer than the patience, and is retried
-   * only where it cannot have happened or inserts what is not there yet.
+   * Stores durably, or fails, and returns how many rows it has changed. It waits no longer than the patience, and is
+   * repeated where it cannot have happened, or the statement says that it may run twice.
    */
-  readonly adapter: Adapter
+  write(statement: WriteStatement, values: SqlValue[]): Promise<number>
+  /** What Prisma Client runs on: a layer over the two. */
+  readonly adapter: ClientAdapter
   /** Fails if requests would fail now. It waits for no lock: it is retried while that may help. */
   probe(): Promise<void>
   /** Closes it. Call it once, after the last query. */
   close(): Promise<void>
+}
+
+/** The Prisma Client that is generated for an engine. */
+export type GeneratedClient = new (options: { adapter: SqlDriverAdapterFactory; errorFormat: 'minimal' }) => object
+
+/** The part of Prisma's driver adapter that an engine has. */
+export interface ClientAdapter extends Pick<SqlDriverAdapter, 'provider' | 'queryRaw' | 'executeRaw'> {
+  /** Where Prisma Client looks for the tables, on PostgreSQL. */
+  readonly schemaName?: string
+}
+
+/** What every statement says of itself. */
+interface Statement {
+  /** Its text. The first parameter is `$1`. */
+  readonly sql: string
+  /**
+   * Whether its text fails by itself where PostgreSQL would break a promise. Any other runs in a transaction that
+   * fails then, which takes two more round trips. SQLite needs neither. Default: false.
+   */
+  readonly hasCondition?: boolean
+}
+
+/** A statement that only reads. It may run twice. */
+export interface ReadStatement extends Statement {
+  readonly kind: 'read'
+}
+
+/** A statement that writes, and may return rows too. */
+export interface WriteStatement extends Statement {
+  readonly kind: 'write'
+  /** Whether it may run twice: then it is repeated also where it may have happened, such as after a lost connection. */
+  readonly mayRepeat: boolean
 }
 
 /** A connection for one task. Disposing closes it: what is not committed is undone. */
@@ -73,101 +114,50 @@ export interface OpenOptions {
 /** Is called with how much of a long step is done: bytes, rows or migrations. */
 export type OnProgress = (done: number, total: number) => void
 
-/**
- * The statements that each engine writes: those that most requests need, and those of migrations. The first parameter
- * is `$1`.
- */
+/** The statements that each engine writes itself: those that most requests need. */
 export interface Statements {
-  /**
-   * Inserts plants in order, each unless its account has the id, so that it may run twice: a JSON array of [account,
-   * id, name, tag].
-   */
-  readonly insertPlants: string
+  /** Inserts plants in order, each unless its account has the id: a JSON array of [account, id, name, tag]. */
+  readonly insertPlants: WriteStatement
   /**
    * Selects for each plant, in order, whether the stored one has its name and tag, NULL if its account lacks its id: as
-   * `insertPlants`, as "isSame". Of a text with another length, no more than the length is read.
+   * `insertPlants`. Of a text with another length, no more than the length is read.
    */
-  readonly comparePlants: string
+  readonly comparePlants: ReadStatement
   /**
    * Selects a piece of a list, the first plants of a range: `$1` account, `$2` the `seq` before the range, `$3` its
-   * last `seq`, `$4` how many plants, `$5` the most bytes of a plant's texts and, on average, of its JSON; `$6`… a text
-   * for each filter. One row: "json", the plants as JSON objects separated by commas, NULL if one is too long; "last",
-   * the `seq` of the last, 0 if there is none; "more", whether more follow in the range; and the "version" of the list.
+   * last `seq`, `$4` how many plants, `$5` the most bytes of a plant's texts and, on average, of its JSON. One row: the
+   * plants as JSON objects separated by commas, NULL if one is too long; the `seq` of the last, 0 if there is none;
+   * whether more follow in the range; and the version of the list.
    */
-  selectPiece(filters: readonly string[]): string
+  readonly selectPiece: ReadStatement
   /** Selects for each account of a JSON array, in order, the version of its list and the `seq` of its last plant. */
-  readonly selectStates: string
+  readonly selectStates: ReadStatement
   /**
-   * Selects the tokens whose hashes are in a JSON array: its columns, times in milliseconds since 1970. A value that is
-   * not a time is 1970: a token that has expired rather than one that never does.
+   * Selects the tokens whose hashes are in a JSON array: hash, id, account, scopes, label, and the times of creation,
+   * expiry and revocation in milliseconds since 1970. A value that is not a time is 1970: a token that has expired
+   * rather than one that never does.
    */
-  readonly selectTokens: string
-  /** Selects the names of all tables but the engine's own, as `name`. */
-  readonly selectTables: string
-  /** The type of a time in the table of applied migrations. */
-  readonly timeType: string
+  readonly selectTokens: ReadStatement
+  /** Selects the name of the last migration that was applied. */
+  readonly selectNewestMigration: ReadStatement
 }
 
-/**
- * Prisma Client of either engine; only `seq` is a bigint on PostgreSQL. What it runs keeps the promises of
- * {@link OpenedDatabase}.
- */
-export type Prisma = Pick<PrismaClient, '$queryRawUnsafe' | '$executeRawUnsafe'> & {
-  readonly [Model in 'plant' | 'token' | 'secret']: Omit<PrismaClient[Model], 'findUnique' | 'findUniqueOrThrow'>
+/** A connection of one task, outside of what requests do. The first parameter of a statement is `$1`. */
+export interface Connection {
+  /** Runs a statement, and returns its rows as objects by column name. */
+  query<Row = Record<string, unknown>>(sql: string, ...values: SqlValue[]): Promise<Row[]>
+  /** Runs a statement, and returns how many rows it has changed. */
+  execute(sql: string, ...values: SqlValue[]): Promise<number>
+  /** Runs several statements. */
+  executeScript(script: string): Promise<void>
 }
-
-/** The Prisma Client that is generated for an engine. */
-export type GeneratedClient = new (options: { adapter: SqlDriverAdapterFactory; errorFormat: 'minimal' }) => object
-
-/**
- * The part of Prisma's driver adapter that requests need: what runs on it keeps the promises of {@link OpenedDatabase}.
- */
-export interface Adapter extends Pick<SqlDriverAdapter, 'provider' | 'queryRaw' | 'executeRaw'> {
-  /** Where Prisma Client looks for the tables, on PostgreSQL. */
-  readonly schemaName?: string
-}
-
-/** The part of Prisma's driver adapter that a {@link Session} needs. */
-export type Connection = Pick<SqlDriverAdapter, 'queryRaw' | 'executeRaw' | 'executeScript'>
 
 /** What a statement takes. */
 export type SqlValue = string | number | null
 
-/**
- * Whether a statement only reads: Prisma Client gives an adapter no more than its text. One that writes by a function,
- * such as `SELECT setval(...)`, must not be a request's: what it has written on PostgreSQL may be lost.
- */
-export function isRead({ sql }: SqlQuery): boolean {
-  return /^\s*SELECT\b/i.test(sql)
-}
-
-/** Rejects what would let statements of others into a transaction: https://github.com/prisma/orm/issues/29933. */
-export function rejectTransaction(): Promise<never> {
-  return Promise.reject(new Error('Transactions are not supported: write what belongs together as one statement.'))
-}
-
 /** Writes a time as Prisma stores it in SQLite, as text with an offset. */
 export function writeTime(time: Date): string {
   return time.toISOString().replace('Z', '+00:00')
-}
-
-/** Makes a statement for an adapter, without Prisma Client. */
-export function toQuery(sql: string, ...values: SqlValue[]): SqlQuery {
-  const argTypes = values.map((value) => ({
-    scalarType: typeof value === 'number' ? ('bigint' as const) : ('string' as const),
-    arity: 'scalar' as const,
-  }))
-  return { sql, args: values, argTypes }
-}
-
-/** Returns the rows of a query, as objects by column name. */
-export async function select<Row = Record<string, unknown>>(
-  connection: Pick<Connection, 'queryRaw'>,
-  sql: string,
-  ...values: SqlValue[]
-): Promise<Row[]> {
-  const { columnNames, rows } = await connection.queryRaw(toQuery(sql, ...values))
-  return rows.map((row) => Object.fromEntries(columnNames.map((name, index) => [name, row[index]])) as Row)
 }
 
 /**

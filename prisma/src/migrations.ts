@@ -1,9 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { isDriverAdapterError } from '@prisma/driver-adapter-utils'
 import { loadEngine } from './address.ts'
-import { type Connection, type Engine, type OnProgress, StorageError, select, toQuery, writeTime } from './engine.ts'
+import { type Connection, type Engine, type OnProgress, StorageError, writeTime } from './engine.ts'
 import { retry, STARTUP_PAUSE } from './patience.ts'
 
 /** One folder of `migrations/`. */
@@ -132,10 +131,10 @@ async function findPending(engine: Engine, migrations: readonly Migration[]): Pr
  */
 async function pendingMigrations(
   connection: Connection,
-  { subject, statements }: Engine,
+  { subject, selectTables }: Engine,
   migrations: readonly Migration[],
 ): Promise<Migration[]> {
-  const tables = await select<{ name: string }>(connection, statements.selectTables)
+  const tables = await connection.query<{ name: string }>(selectTables)
   const rejectOther = (has: string) => {
     const reason = `it has ${has}, but not the plant store's; point DATABASE_URL at another database`
     throw new StorageError(`${subject} belongs to another program: ${reason}`)
@@ -147,7 +146,7 @@ async function pendingMigrations(
   }
 
   const missing = new Map(migrations.map((migration) => [migration.name, migration]))
-  const applied = await select<AppliedMigration>(connection, SELECT_APPLIED)
+  const applied = await connection.query<AppliedMigration>(SELECT_APPLIED)
   if (applied.length > 0 && !applied.some(({ name }) => missing.has(name))) rejectOther('migrations')
   for (const each of applied) {
     const mismatch = findMismatch(each, missing.get(each.name))
@@ -185,7 +184,7 @@ async function applyMigrations(
   const pending = await pendingMigrations(connection, engine, migrations)
   let step = ''
   try {
-    if (pending.length === migrations.length) await connection.executeScript(createHistory(engine.statements.timeType))
+    if (pending.length === migrations.length) await connection.executeScript(createHistory(engine.timeType))
     for (const [index, migration] of pending.entries()) {
       const { name, script } = migration
       onMigration?.(name, index, pending.length)
@@ -193,13 +192,12 @@ async function applyMigrations(
       step = `the migration ${name} failed with: `
       await connection.executeScript(script)
       const times = [startedAt, writeTime(new Date())]
-      await connection.executeRaw(toQuery(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, ...times))
+      await connection.execute(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, ...times)
     }
   } catch (cause) {
     const ofDatabase = cause instanceof StorageError
     if (ofDatabase && (cause.isTemporary || step === '')) throw cause
-    const original = (ofDatabase && cause.cause) || cause
-    const message = (isDriverAdapterError(original) && original.cause.originalMessage) || (cause as Error).message
+    const { message } = ((ofDatabase && cause.cause) || cause) as Error
     throw new StorageError(`${engine.subject} was not migrated and is unchanged: ${step}${message}`, { cause })
   }
   return pending.map(({ name }) => name)

@@ -1,4 +1,5 @@
-import { type Adapter, type Prisma, type SqlValue, type Statements, toQuery } from './engine.ts'
+import type { OpenedDatabase, Statements } from './engine.ts'
+import type { Prisma } from './prisma-client.ts'
 
 /** The plants of all accounts. */
 export interface Plants {
@@ -36,8 +37,8 @@ export interface PlantRow {
   readonly tag: string | null
 }
 
-/** Which plants of an account to read: of all, or of those that have the text of each filter. */
-export interface ListRange extends ListFilter {
+/** Which plants of an account to read. */
+export interface ListRange {
   /** At most this many plants. */
   limit: number
   /** Only plants created after the one with this `seq`. Default: from the first. */
@@ -45,15 +46,6 @@ export interface ListRange extends ListFilter {
   /** Only plants up to the one with this `seq`. Default: to the last. */
   until?: number | undefined
 }
-
-/**
- * The columns that filter a list, such as 'tag': a plant has to have the same text. Each needs an index in both engines
- * (CONTRIBUTING.md). None yet: the code for filters waits for the first.
- */
-export const listFilters = [] as const satisfies readonly (keyof PlantRow)[]
-
-/** The text of each filter of a list. Default: any. */
-export type ListFilter = { readonly [Column in (typeof listFilters)[number]]?: string | undefined }
 
 /** A piece of the text of a list, as it is at one moment. */
 export interface ListPiece {
@@ -86,38 +78,32 @@ type ComparedRow = [isSame: Flag | null]
 const NOTHING: PieceRow = [null, 0, false, null]
 
 /**
- * Creates the plants of a database. Lists and batches call the adapter itself: Prisma Client keeps the parameters of
- * its last calls, up to 60 MB of batches, and delays when results are freed (docs/decisions/013-prisma-client.md).
+ * Creates the plants of a database. Lists and batches call the engine itself: Prisma Client keeps the parameters of its
+ * last calls, up to 60 MB of batches, and delays when results are freed (docs/decisions/013-prisma-client.md).
  */
-export function createPlants({ plant: table }: Prisma, adapter: Adapter, statements: Statements): Plants {
-  async function select<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> {
-    const { rows } = await adapter.queryRaw(toQuery(sql, ...values))
-    return rows as Row[]
-  }
-
-  const selectAll = statements.selectPiece([])
-
+export function createPlants(
+  { plant: table }: Pick<Prisma, 'plant'>,
+  { read, write }: Pick<OpenedDatabase, 'read' | 'write'>,
+  { insertPlants, comparePlants, selectStates, selectPiece }: Statements,
+): Plants {
   return {
-    insert: (plants) => adapter.executeRaw(toQuery(statements.insertPlants, toJson(plants))),
+    insert: (plants) => write(insertPlants, [toJson(plants)]),
 
     async compare(plants) {
-      const rows = await select<ComparedRow>(statements.comparePlants, toJson(plants))
+      const rows = await read<ComparedRow>(comparePlants, [toJson(plants)])
       return rows.map(([isSame]) => (isSame === null ? undefined : Boolean(isSame)))
     },
 
     async states(accounts) {
-      const rows = await select<StateRow>(statements.selectStates, JSON.stringify(accounts))
+      const rows = await read<StateRow>(selectStates, [JSON.stringify(accounts)])
       return rows.map(([version, last]) => ({ version: version ?? undefined, last: Number(last) }))
     },
 
-    async read(account, { limit, after = 0, until = NO_LIMIT, ...filter }) {
+    async read(account, { limit, after = 0, until = NO_LIMIT }) {
       // A plant alone may have any length.
       const maxBytes = limit === 1 ? NO_LIMIT : Math.floor((MAX_PIECE_BYTES - 2) / limit) - 1
-      const texts: Readonly<Record<string, string | undefined>> = filter
-      const columns = (listFilters as readonly string[]).filter((column) => texts[column] !== undefined)
-      const sql = columns.length === 0 ? selectAll : statements.selectPiece(columns)
-      const values = [account, after, until, limit, maxBytes, ...columns.map((column) => texts[column] ?? '')]
-      const [[json, last, more, version] = NOTHING] = await select<PieceRow>(sql, ...values)
+      const rows = await read<PieceRow>(selectPiece, [account, after, until, limit, maxBytes])
+      const [[json, last, more, version] = NOTHING] = rows
       // Without a plant, there is no JSON either.
       const text = json ?? (Number(last) === 0 ? '' : undefined)
       return { json: text, last: Number(last), more: Boolean(more), version: version ?? undefined }

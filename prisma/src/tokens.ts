@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { type Adapter, type Prisma, type Statements, select } from './engine.ts'
+import type { OpenedDatabase, Statements } from './engine.ts'
 import { oncePerTurn } from './patience.ts'
+import type { Prisma } from './prisma-client.ts'
 
 /** The tokens of all accounts. */
 export interface Tokens {
@@ -38,18 +39,28 @@ export interface NewTokenRow extends Omit<TokenRow, 'createdAt' | 'revokedAt'> {
 
 const SECRET_BYTES = 32
 
-/** A row of the table. */
-interface StoredToken extends Omit<TokenRow, 'scopes'> {
-  readonly hash: string
-  /** Separated by spaces. */
-  readonly scopes: string
-}
-/** A token as `selectTokens` reads it: its times in milliseconds since 1970, which PostgreSQL sends as text. */
-type FoundToken = Omit<StoredToken, Times> & Record<Times, number | string | null>
-type Times = 'createdAt' | 'expiresAt' | 'revokedAt'
+/** A row of the table, with its scopes separated by spaces. */
+type StoredToken = Omit<TokenRow, 'scopes'> & { readonly scopes: string }
+/** A row of `selectTokens`. */
+type FoundRow = [
+  hash: string,
+  id: string,
+  account: string,
+  scopes: string,
+  label: string | null,
+  createdAt: Milliseconds,
+  expiresAt: Milliseconds | null,
+  revokedAt: Milliseconds | null,
+]
+/** Since 1970. The engines have different types for it. */
+type Milliseconds = bigint | string
 
-/** Creates the tokens of a database. The lookup, which is on the way of every request, calls the adapter. */
-export function createTokens({ token: table }: Prisma, adapter: Adapter, { selectTokens }: Statements): Tokens {
+/** Creates the tokens of a database. The lookup, which is on the way of every request, calls the engine. */
+export function createTokens(
+  { token: table }: Pick<Prisma, 'token'>,
+  { read }: Pick<OpenedDatabase, 'read'>,
+  { selectTokens }: Statements,
+): Tokens {
   return {
     create: async ({ scopes, ...token }) =>
       toTokenRow(await table.create({ data: { ...token, scopes: scopes.join(' '), createdAt: new Date() } })),
@@ -69,8 +80,8 @@ export function createTokens({ token: table }: Prisma, adapter: Adapter, { selec
 
     // Once it is stale in the cache, all requests with a busy token look it up.
     find: oncePerTurn(async (hashes) => {
-      const rows = await select<FoundToken>(adapter, selectTokens, JSON.stringify(hashes))
-      const found = new Map(rows.map((row) => [row.hash, toFoundRow(row)]))
+      const rows = await read<FoundRow>(selectTokens, [JSON.stringify(hashes)])
+      const found = new Map(rows.map((row) => [row[0], fromRow(row)]))
       return hashes.map((hash) => found.get(hash))
     }),
   }
@@ -92,11 +103,11 @@ function toTokenRow({ id, account, scopes, label, createdAt, expiresAt, revokedA
   return { id, account, scopes: scopes.split(' '), label, createdAt, expiresAt, revokedAt }
 }
 
-function toFoundRow({ createdAt, expiresAt, revokedAt, ...token }: FoundToken): TokenRow {
+function fromRow([_hash, id, account, scopes, label, createdAt, expiresAt, revokedAt]: FoundRow): TokenRow {
   const times = { createdAt: new Date(Number(createdAt)), expiresAt: toDate(expiresAt), revokedAt: toDate(revokedAt) }
-  return toTokenRow({ ...token, ...times })
+  return toTokenRow({ id, account, scopes, label, ...times })
 }
 
-function toDate(time: number | string | null): Date | null {
+function toDate(time: Milliseconds | null): Date | null {
   return time === null ? null : new Date(Number(time))
 }

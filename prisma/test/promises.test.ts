@@ -2,14 +2,17 @@
  * What each operation of Prisma Client promises by itself. That files are guarded is shown in
  * sqlite/file-guard.test.ts.
  */
+import { readdirSync, readFileSync } from 'node:fs'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openConnection, query, runSql, sharedPostgresql } from '../../test/helpers/database/databases.ts'
 import { type Moment, startFaultyNetwork } from '../../test/helpers/network/faulty-network.ts'
 import { afterFile } from '../../test/helpers/temporary.ts'
-import { type Prisma, StorageError, toQuery } from '../src/engine.ts'
+import { StorageError } from '../src/engine.ts'
 import type { PrismaClient } from '../src/generated/sqlite/client.ts'
 import { readAddress } from '../src/postgresql/address.ts'
 import { openPool } from '../src/postgresql/pool.ts'
+import { statements } from '../src/postgresql/statements.ts'
+import type { Prisma } from '../src/prisma-client.ts'
 import { openClient, openNewClient } from './helpers/open-client.ts'
 
 /**
@@ -84,8 +87,9 @@ describe('on PostgreSQL', () => {
   const counted = async () =>
     Number((await query<{ count: string }>(postgresql.url('promises'), SELECT_COUNT))[0]?.count)
 
-  const open = async (patience = 10_000) =>
-    (await openClient(network.url('promises').replace('postgres@', 'changing:secret@'), { patience })).prisma
+  const openChanging = (patience: number) =>
+    openClient(network.url('promises').replace('postgres@', 'changing:secret@'), { patience })
+  const open = async (patience = 10_000) => (await openChanging(patience)).prisma
 
   test.each<Moment>(['before', 'during', 'after'])(
     'what was lost %s a statement runs again, and a commit does not',
@@ -131,6 +135,35 @@ describe('on PostgreSQL', () => {
     await expect.poll(() => failure(write(prisma))).toBe(undefined)
   })
 
+  test.each(Object.entries(statements))('%s is rejected by what breaks its promise', async (_name, statement) => {
+    const { read, write } = await openChanging(0)
+    const values = statement.sql.includes('$5') ? ['alice', 0, 9, 1, 9] : statement.sql.includes('$1') ? ['[]'] : []
+    const use = () => (statement.kind === 'read' ? read(statement, values) : write(statement, values))
+    for (const [setting, rejects] of [
+      ['synchronous_commit = off', statement.kind === 'write' ? { fault: 'unavailable' } : undefined],
+      ['search_path = shadow, pg_catalog, public', statement.kind === 'read' ? { fault: 'read-only' } : undefined],
+    ] as const) {
+      await run(`ALTER ROLE changing SET ${setting}`)
+      network.cutAll()
+      await expect.poll(() => failure(use())).toEqual(rejects)
+      await run('ALTER ROLE changing RESET ALL')
+    }
+  })
+
+  test('what begins with SELECT cannot write: that is a mistake in the statement', async () => {
+    const prisma = await open()
+    const next = `SELECT setval('"Plant_seq_seq"', 1000)`
+    for (const operation of [prisma.$queryRawUnsafe(next), prisma.$executeRawUnsafe(next)]) {
+      expect(await failure(operation)).toContain('cannot execute setval() in a read-only transaction')
+    }
+    const changing = 'WITH changed AS (UPDATE "Secret" SET "value" = $1 RETURNING "value") SELECT * FROM changed'
+    expect(await prisma.$queryRawUnsafe(changing, 'changed')).toEqual([{ value: 'changed' }])
+    const data = { account: 'bob', id: '1', name: 'Ficus' }
+    await prisma.plant.create({ data })
+    await expect(prisma.plant.create({ data })).rejects.toMatchObject({ code: 'P2002' })
+    await prisma.plant.deleteMany()
+  })
+
   test('each of many reads by account and id is a statement of its own, and no transaction has several', async () => {
     await editByAccountAndId(await open())
   })
@@ -153,16 +186,26 @@ describe('on PostgreSQL', () => {
   })
 
   test('a ROLLBACK that fails breaks no other connection', async () => {
-    const { beginTransaction, close } = await openPool(readAddress(network.url('promises')), { max: 2 })
+    const { beginTransaction, close } = openPool(readAddress(network.url('promises')), { max: 2 })
     const [broken, other] = [await beginTransaction(), await beginTransaction()]
     const cut = network.cutOnce('before', 'ROLLBACK')
     await broken[Symbol.asyncDispose]()
     await cut
-    expect((await other.connection.queryRaw(toQuery('SELECT 1'))).rows).toEqual([[1]])
+    expect(await other.connection.query('SELECT 1 AS one')).toEqual([{ one: 1 }])
     await other[Symbol.asyncDispose]()
     await (await beginTransaction())[Symbol.asyncDispose]()
     await close()
   })
+})
+
+test('no source but those of the adapter of Prisma Client looks at the text of a statement', () => {
+  const folder = new URL('../src/', import.meta.url)
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  const sources = names.filter((name) => name.endsWith('.ts') && !name.startsWith('generated'))
+  const looks =
+    /\b(sql|query\.text)\.(\w+With|at|char\w+|includes|indexOf|match\w*|replace\w*|s\w+|trim\w*)\(|\.(exec|test)\((\w+\.)?(sql|query\.text)\b/
+  const looking = sources.filter((name) => looks.test(readFileSync(new URL(name, folder), 'utf8')))
+  expect(looking.sort()).toEqual(['prisma-client.ts', 'sqlite/driver-adapter.ts'])
 })
 
 describe('on SQLite', () => {

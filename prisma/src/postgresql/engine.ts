@@ -1,13 +1,25 @@
 import path from 'node:path'
-import type { SqlQuery } from '@prisma/driver-adapter-utils'
-import type { Connection, Engine, OpenedDatabase, OpenOptions, Session, Transaction } from '../engine.ts'
-import { isRead, StorageError, select, toQuery } from '../engine.ts'
+import { PrismaPg } from '@prisma/adapter-pg'
+import pg from 'pg'
+import type {
+  ClientAdapter,
+  Engine,
+  OpenedDatabase,
+  OpenOptions,
+  ReadStatement,
+  Session,
+  SqlValue,
+  Transaction,
+  WriteStatement,
+} from '../engine.ts'
+import { StorageError } from '../engine.ts'
 import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
+import { toStatement } from '../prisma-client.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { lateError, mayHaveHappened } from './errors.ts'
 import { checkServer, proveGuarantees, revokeRights } from './guarantees.ts'
-import { openPool, openSharedPool, type Pool } from './pool.ts'
-import { DURABLY, IN_UTC, ON_PRIMARY, SCHEMA, statements } from './statements.ts'
+import { openPool, openSharedPool, type Pool, type Query } from './pool.ts'
+import { ON_PRIMARY, SCHEMA, statements } from './statements.ts'
 
 /** How long an operation waits for the database in all, beyond its patience for retries, in milliseconds. */
 const GRACE = 300
@@ -26,12 +38,19 @@ const USE_SCHEMA = `
   SELECT set_config('search_path', quote_ident(nspname) || ', ' || current_setting('search_path'), true)
   FROM pg_namespace WHERE oid = ${SCHEMA}`
 
+/** Those of extensions are left out. */
+const SELECT_TABLES = `
+  SELECT relname AS name FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = ${SCHEMA} AND NOT EXISTS (
+    SELECT FROM pg_depend WHERE deptype = 'e' AND classid = 'pg_class'::regclass AND objid = pg_class.oid)`
+
 /** Creates the engine of a PostgreSQL database. */
 export function createEngine(address: Address): Engine {
   return {
     name: 'postgresql',
     subject: describeDatabase(address),
     statements,
+    selectTables: SELECT_TABLES,
+    timeType: 'TIMESTAMPTZ',
     startupPatience: OPENING.patience,
     migrationsFolder: path.join(import.meta.dirname, '../../postgresql/migrations'),
     loadClient: async () => (await import('../generated/postgresql/client.ts')).PrismaClient,
@@ -47,7 +66,7 @@ async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptio
   const subject = describeDatabase(address)
   // PostgreSQL gives a lock up before this, and says so.
   const timeout = Math.max(patience, REQUEST_PATIENCE) + GRACE
-  const pool = await openSharedPool(address, timeout + SILENCE)
+  const pool = openSharedPool(address, timeout + SILENCE)
   const prove = (writes: boolean) => proveGuarantees(pool.connection, subject, writes)
   const schemaName = await usePool(pool, subject, async ({ connection }) => {
     // Another transaction may have the lock on the order of plants: the database is busy.
@@ -55,22 +74,20 @@ async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptio
       if (!(error instanceof StorageError && error.fault === 'locked')) throw error
     }
     await retry(() => prove(true).catch(acceptLock), OPENING)
-    const [row] = await select(connection, `SELECT nspname AS name FROM pg_namespace WHERE oid = ${SCHEMA}`)
+    const [row] = await connection.query(`SELECT nspname AS name FROM pg_namespace WHERE oid = ${SCHEMA}`)
     return String(row?.['name'])
   })
   const giveUp = () => lateError(subject)
   const gate = createWriteGate(timeout, giveUp)
-  const read = (query: SqlQuery) => retry(() => pool.connection.queryRaw(onPrimary(query)), { patience })
-  const write = <Result>(query: SqlQuery, run: (connection: Connection) => Promise<Result>) =>
-    gate.run(() => writeDurably(pool, run, { ...query, patience }))
+  const run: RunStatement = (statement, query) =>
+    statement.kind === 'read'
+      ? limitTime(runRead(pool, statement, query, patience), timeout, giveUp)
+      : gate.run(() => runWrite(pool, statement, query, patience))
   return {
-    adapter: {
-      provider: 'postgres',
-      schemaName,
-      queryRaw: (query) =>
-        isRead(query) ? limitTime(read(query), timeout, giveUp) : write(query, ({ queryRaw }) => queryRaw(query)),
-      executeRaw: (query) => write(query, ({ executeRaw }) => executeRaw(query)),
-    },
+    read: async <Row extends unknown[]>(statement: ReadStatement, values: SqlValue[]) =>
+      (await run(statement, { text: statement.sql, values })).rows as Row[],
+    write: async (statement, values) => (await run(statement, { text: statement.sql, values })).rowCount ?? 0,
+    adapter: await createClientAdapter(run, schemaName),
     probe: () => prove(gate.hasFailed()).catch((error) => Promise.reject(asStorageError(error, subject))),
     close: pool.close,
   }
@@ -78,9 +95,9 @@ async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptio
 
 /** Opens a connection that only reads, on a server that has all that was confirmed. */
 async function beginReading(address: Address): Promise<Session> {
-  const pool = await openPool(address, { max: 1, query_timeout: QUERY_TIMEOUT })
+  const pool = openPool(address, { max: 1, query_timeout: QUERY_TIMEOUT })
   return usePool(pool, describeDatabase(address), async ({ connection, close }) => {
-    await connection.queryRaw(toQuery(`SELECT 1 WHERE ${ON_PRIMARY}`))
+    await connection.query(`SELECT 1 WHERE ${ON_PRIMARY}`)
     return { connection, [Symbol.asyncDispose]: close }
   })
 }
@@ -88,7 +105,7 @@ async function beginReading(address: Address): Promise<Session> {
 /** Begins a transaction that may take long, one process after the other. */
 async function beginWriting(address: Address): Promise<Transaction> {
   const subject = describeDatabase(address)
-  const pool = await openPool(address, { max: 1 })
+  const pool = openPool(address, { max: 1 })
   return usePool(pool, subject, async ({ connection, close }) => {
     // A server would not start on what is created otherwise.
     await checkServer(connection, subject)
@@ -114,56 +131,64 @@ async function usePool<Result>(pool: Pool, subject: string, run: (pool: Pool) =>
 /** Names the database in an error of SQL, which only another program's schema can cause here. */
 function asStorageError(error: unknown, subject: string): StorageError {
   if (error instanceof StorageError) return error
-  const { originalMessage } = ((error as Error).cause ?? {}) as { originalMessage?: string }
-  return new StorageError(`${subject} cannot be used: ${originalMessage ?? (error as Error).message}`, {
-    cause: error,
-  })
+  return new StorageError(`${subject} cannot be used: ${(error as Error).message}`, { cause: error })
 }
 
-/** The end of a statement that Prisma Client writes. */
-const OFFSET = /\bOFFSET (\$?\d+)\s*$/i
-/** A statement that inserts what is not there yet may run twice. */
-const INSERTS_MISSING = /\bON CONFLICT\b.*\bDO NOTHING\s*$/s
+/** Begins a transaction in which nothing can be written, on the primary. */
+const READ_ONLY = `SET TRANSACTION READ ONLY; SELECT WHERE ${ON_PRIMARY}`
+/** PostgreSQL's code of a write where only reads are possible. */
+const WRITES = '25006'
+
+/** Runs a statement that reads: as it is if it has its condition, any other in a transaction that only reads. */
+function runRead(pool: Pool, { hasCondition }: ReadStatement, query: Query, patience: number): Promise<Rows> {
+  const inTransaction = async () => {
+    await using transaction = await pool.beginTransaction(READ_ONLY)
+    return await transaction.run(query).catch((error) => {
+      // The transaction is what rejects it, not the server: a mistake in the statement.
+      throw error.cause?.code === WRITES ? error.cause : error
+    })
+  }
+  return retry(() => (hasCondition ? pool.run(query) : inTransaction()), { patience })
+}
 
 /**
  * Runs a statement that writes: as it is if it has its condition, any other in a transaction, whose commit fails where
- * it would not be durable. It is retried unless it may have happened, and happened twice then, or unless its commit was
- * sent.
+ * it would not be durable. It is repeated where it says that it may run twice, or it cannot have happened.
  */
-async function writeDurably<Result>(
-  pool: Pool,
-  run: (connection: Connection) => Promise<Result>,
-  { sql, patience }: { sql: string; patience: number },
-): Promise<Result> {
-  if (sql.includes(DURABLY)) {
-    const mayRetry = (error: unknown) => INSERTS_MISSING.test(sql) || !mayHaveHappened(error)
-    return retry(() => run(pool.connection), { patience, mayRetry })
-  }
+function runWrite(pool: Pool, statement: WriteStatement, query: Query, patience: number): Promise<Rows> {
+  const { hasCondition = false, mayRepeat } = statement
   let isCommitting = false
   const inTransaction = async () => {
     await using transaction = await pool.beginTransaction()
-    const result = await run(transaction.connection)
+    const result = await transaction.run(query)
     isCommitting = true
     await transaction.commit()
     return result
   }
-  return retry(inTransaction, { patience, mayRetry: () => !isCommitting })
+  const hasHappened = (error: unknown) => (hasCondition ? mayHaveHappened(error) : isCommitting)
+  const mayRetry = (error: unknown) => mayRepeat || !hasHappened(error)
+  return retry(() => (hasCondition ? pool.run(query) : inTransaction()), { patience, mayRetry })
 }
 
+/** What a statement returns. */
+type Rows = pg.QueryArrayResult
+/** Runs a statement as what it says. */
+type RunStatement = (statement: ReadStatement | WriteStatement, query: Query) => Promise<Rows>
+
 /**
- * Adds the condition that it runs on the primary to a statement that reads and lacks it. An OFFSET belongs to the
- * statement in parentheses, so that its order is the one of the result; that of a subquery would not have to be. It is
- * computed once, before the first row.
+ * Creates the adapter of Prisma Client: Prisma's own, which reads and writes values as the Client expects them, on a
+ * pool that never connects: it calls nothing of it but this `query`.
+ *
+ * @param schemaName where the Client looks for the tables
  */
-function onPrimary(query: SqlQuery): SqlQuery {
-  const { sql, args, argTypes } = query
-  if (sql.includes(ON_PRIMARY)) return query
-  const [, offset = '0'] = OFFSET.exec(sql) ?? []
-  const condition = `${offset} + CASE WHEN ${ON_PRIMARY} AND ${IN_UTC} THEN 0::bigint END`
+async function createClientAdapter(run: RunStatement, schemaName: string): Promise<ClientAdapter> {
+  const query = ({ text, values = [], types }: Query) =>
+    run(toStatement(text), { text, values, ...(types && { types }) })
+  const adapter = await new PrismaPg(Object.assign(new pg.Pool(), { query })).connect()
   return {
-    sql: `(${sql.replace(OFFSET, '')}\n) OFFSET ${condition}`,
-    // A time with its offset: it is read before the condition is computed, and the driver's adapter would remove it.
-    args: args.map((value) => (value instanceof Date ? value.toISOString() : value)),
-    argTypes: argTypes.map((type) => (type.scalarType === 'datetime' ? { ...type, scalarType: 'string' } : type)),
+    provider: 'postgres',
+    schemaName,
+    queryRaw: (each) => adapter.queryRaw(each),
+    executeRaw: (each) => adapter.executeRaw(each),
   }
 }

@@ -1,4 +1,3 @@
-import { isDriverAdapterError } from '@prisma/driver-adapter-utils'
 import { StorageError, type StorageErrorFields, type StorageFault } from '../engine.ts'
 
 /** Conflicts, locks, time limits, too many connections: it goes away by itself within a moment. */
@@ -104,44 +103,24 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: Part
   ],
 ]
 
-/** Kinds of errors of which the adapter drops the code. Only a refused connection had reached a port. */
-const KINDS: Readonly<Record<string, string>> = {
-  ConnectionClosed: 'ECONNRESET',
-  SocketTimeout: 'ETIMEDOUT',
-  TlsConnectionError: 'ERR_TLS_CONNECTION',
-}
-
 /** Returns the code of an error and its message, with a space between. */
 export function describeError(error: unknown): string {
-  if (!isDriverAdapterError(error)) {
-    const { code = '', message } = error as NodeJS.ErrnoException
-    return `${code} ${message}`
-  }
-  const { kind, originalCode, originalMessage, port, reason } = error.cause as Record<string, unknown>
-  const unreachable = port === undefined ? 'ENOTFOUND' : 'ECONNREFUSED'
-  const code = originalCode ?? (kind === 'DatabaseNotReachable' ? unreachable : KINDS[String(kind)])
-  return `${code ?? ''} ${originalMessage ?? reason ?? error.message}`
+  const { code = '', message } = error as NodeJS.ErrnoException
+  return `${code} ${message}`
 }
-
-/** A statement that writes the number of a plant, which so is none of the sequence. */
-const WRITES_NUMBER = /^[^)]*"seq"/
 
 /**
  * Translates an error of PostgreSQL, a pooler, the driver or the network. A mistake, in SQL or in the program, stays as
  * it is.
- *
- * @param sql the statement that failed
  */
-export function translate(error: unknown, subject: string, sql = ''): unknown {
+export function translate(error: unknown, subject: string): unknown {
   const text = describeError(error)
-  const isChosen = text.startsWith('23505 ') && WRITES_NUMBER.test(sql)
-  const known = isChosen ? undefined : STATES.find(([pattern]) => pattern.test(text))
+  const known = STATES.find(([pattern]) => pattern.test(text))
   const isMistake = !known && (MISTAKE.test(text) || error instanceof TypeError)
   if (isMistake || error instanceof StorageError) return error
-  const [, sentence, fields] = known ?? [MISTAKE, 'fails: $']
+  if (!known) return new StorageError(`${subject} fails: ${text.trim()}`, { cause: error })
+  const [, sentence, fields] = known
   const reason = /\w+ = off/.exec(text)?.[0] ?? text.slice(text.indexOf(' ') + 1)
-  // The adapter's message is often no more than a name: the log needs the server's own words.
-  if (isDriverAdapterError(error)) error.message = text
   return new StorageError(`${subject} ${sentence.replace('$', () => reason)}`, { ...fields, cause: error })
 }
 

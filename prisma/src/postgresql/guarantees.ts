@@ -1,4 +1,4 @@
-import { type Connection, StorageError, select } from '../engine.ts'
+import { type Connection, StorageError } from '../engine.ts'
 import { DURABLY, ON_PRIMARY, SCHEMA } from './statements.ts'
 
 /** The lock that the migrations' trigger takes, so that plants become visible in the order of their numbers. */
@@ -44,7 +44,7 @@ const SELECT_SETTINGS = `
  * @throws {StorageError} if one of them breaks a promise
  */
 export async function checkServer(connection: Connection, subject: string): Promise<void> {
-  const [{ version, encoding, isolation } = {}] = await select(connection, SELECT_SETTINGS)
+  const [{ version, encoding, isolation } = {}] = await connection.query(SELECT_SETTINGS)
   const reject = (reason: string) => {
     throw new StorageError(`${subject} ${reason}`)
   }
@@ -102,7 +102,7 @@ const RIGHTS_OF_SERVERS = ['"Token" INSERT, SELECT, UPDATE', '"Secret" INSERT, S
  * those of rights.sql. A provider may let everybody with a public key be such a role.
  */
 export async function revokeRights(connection: Connection, tables: readonly string[]): Promise<void> {
-  const grants = await select<Grant>(connection, SELECT_GRANTS, `^(${tables.join('|')})(_|$)`)
+  const grants = await connection.query<Grant>(SELECT_GRANTS, `^(${tables.join('|')})(_|$)`)
   const all = new Set(grants.map(({ role, name, rights }) => `${role} ${name} ${rights}`))
   const statements = grants
     .filter(({ role }) => !RIGHTS_OF_SERVERS.every((rights) => all.has(`${role} ${rights}`)))

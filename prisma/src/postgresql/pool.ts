@@ -1,8 +1,6 @@
 import { Socket } from 'node:net'
-import { PrismaPg } from '@prisma/adapter-pg'
-import type { SqlDriverAdapter, SqlQuery, SqlQueryable } from '@prisma/driver-adapter-utils'
 import pg from 'pg'
-import { type Connection, type Transaction, toQuery } from '../engine.ts'
+import type { Connection, SqlValue, Transaction } from '../engine.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { describeError, translate } from './errors.ts'
 import { DURABLY, IN_UTC, ON_PRIMARY } from './statements.ts'
@@ -33,17 +31,34 @@ const MAX_NAMES = 100
 /** How long no more connections are opened than a server has accepted, in milliseconds. */
 const FULL_TIME = 1_000
 
-/** The connections to a database. Errors are translated. */
+/** A statement with its values, as the driver takes it. */
+export interface Query {
+  readonly text: string
+  readonly values?: unknown[]
+  /** How values are read from a result. Default: as the driver does. */
+  readonly types?: pg.CustomTypesConfig
+}
+
+/** Runs a statement, and returns its rows as lists of values. Errors are translated. */
+export type RunQuery = (query: Query) => Promise<pg.QueryArrayResult>
+
+/** The connections to a database. */
 export interface Pool {
-  /** The driver's own pool, and Prisma's adapter of it, for Prisma's schema engine. */
-  readonly pool: pg.Pool
-  readonly adapter: SqlDriverAdapter
+  /** The driver's own pool. */
+  readonly driver: pg.Pool
+  /** Runs a statement on any of them. */
+  readonly run: RunQuery
   /** All of them, as one. */
   readonly connection: Connection
   /** Begins a transaction, on one of them, with a script. */
-  beginTransaction(script?: string): Promise<Transaction>
+  beginTransaction(script?: string): Promise<PoolTransaction>
   /** Closes the connections, and after half a second those that still wait for a response. */
   close(): Promise<void>
+}
+
+/** A transaction on a connection of a pool. */
+export interface PoolTransaction extends Transaction {
+  readonly run: RunQuery
 }
 
 /**
@@ -53,7 +68,7 @@ export interface Pool {
  *
  * @param timeout after how long a statement is given up, in milliseconds
  */
-export function openSharedPool(address: Address, timeout: number): Promise<Pool> {
+export function openSharedPool(address: Address, timeout: number): Pool {
   const { isPooled, connectionLimit, config } = address
   const options = [SESSION_OPTIONS, config.options ?? ''].join(' ').trim()
   return openPool(address, {
@@ -66,7 +81,7 @@ export function openSharedPool(address: Address, timeout: number): Promise<Pool>
 }
 
 /** Opens a pool of connections. */
-export async function openPool(address: Address, settings: pg.PoolConfig): Promise<Pool> {
+export function openPool(address: Address, settings: pg.PoolConfig): Pool {
   const subject = describeDatabase(address)
   const sockets = new Set<Socket>()
   const pool = new pg.Pool({
@@ -81,23 +96,26 @@ export async function openPool(address: Address, settings: pg.PoolConfig): Promi
     ...address.config,
     ...settings,
   })
+  // What it has lost fails a statement, or is idle and removed.
+  pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
   const { max } = pool.options
   let connected = 0
   pool.on('connect', () => connected++).on('remove', () => connected--)
   /** Translates an error. Where the server accepts no more connections, requests wait for those that there are. */
-  const fail: Fail = (error, sql) => {
+  function fail(error: unknown): never {
     if (describeError(error).startsWith('53300 ') && connected > 0) {
       pool.options.max = connected
       setTimeout(() => {
         pool.options.max = max
       }, FULL_TIME).unref()
     }
-    throw translate(error, subject, sql)
+    throw translate(error, subject)
   }
-  const naming = address.isPooled ? {} : { statementNameGenerator: createNames() as (query: SqlQuery) => string }
-  // The adapter listens to the errors of idle connections, which the pool has removed. Those of others fail a
-  // statement.
-  const adapter: SqlDriverAdapter = await new PrismaPg(pool, naming).connect()
+  const nameOf = address.isPooled ? () => undefined : createNames()
+  const runOn = (queryable: pg.Pool | pg.PoolClient): RunQuery => {
+    const send = queryable.query.bind(queryable) as (config: pg.QueryArrayConfig) => Promise<pg.QueryArrayResult>
+    return (query) => send({ ...query, ...nameOf(query), rowMode: 'array' }).catch(fail)
+  }
   const disconnect = () => {
     for (const socket of sockets) socket.destroy()
   }
@@ -105,30 +123,36 @@ export async function openPool(address: Address, settings: pg.PoolConfig): Promi
   pool.on('release', (error: unknown) => {
     if (error && /Query read timeout/.test(describeError(error))) disconnect()
   })
+  const run = runOn(pool)
   return {
-    pool,
-    adapter,
-    connection: translating(adapter, fail),
+    driver: pool,
+    run,
+    connection: toConnection(run),
 
     async beginTransaction(script = '') {
-      const started = await adapter.startTransaction().catch((error) => fail(error))
-      const connection = translating(started, fail)
+      const client = await pool.connect().catch(fail)
+      const run = runOn(client)
       let isOpen = true
-      const transaction: Transaction = {
-        connection,
+      const transaction: PoolTransaction = {
+        run,
+        connection: toConnection(run),
         async commit() {
-          await connection.executeScript(COMMIT)
+          await run({ text: COMMIT })
           isOpen = false
         },
         async [Symbol.asyncDispose]() {
-          const failure = isOpen && (await connection.executeScript('ROLLBACK').catch((error: Error) => error))
+          const failure =
+            isOpen &&
+            (await client.query('ROLLBACK').then(
+              () => false,
+              (error: Error) => error,
+            ))
           // What may still be in a transaction is not used again.
-          if (failure) clientOf(started).release(failure)
-          else await started.rollback()
+          client.release(failure)
         },
       }
       try {
-        await connection.executeScript(`${BEGIN}; ${script}`)
+        await run({ text: `${BEGIN}; ${script}` })
         return transaction
       } catch (error) {
         await transaction[Symbol.asyncDispose]()
@@ -145,38 +169,32 @@ export async function openPool(address: Address, settings: pg.PoolConfig): Promi
   }
 }
 
-const BEGIN = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SELECT ${IN_UTC}`
+/** The isolation level is that of {@link openSharedPool}. */
+const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; SELECT ${IN_UTC}`
 
 // Sent together: PostgreSQL applies changed settings only before it reads what follows.
 const COMMIT = `SELECT WHERE ${ON_PRIMARY} AND ${DURABLY}; COMMIT`
 
-/** Returns the driver's client of a transaction, which alone can be removed from the pool. */
-function clientOf(transaction: object): pg.PoolClient {
-  return (transaction as { client: pg.PoolClient }).client
-}
-
-/** Throws an error, translated, of a statement. */
-type Fail = (error: unknown, sql?: string) => never
-
-/** Translates the errors of an adapter. */
-function translating(queryable: SqlQueryable, fail: Fail): Connection {
-  const translated = <Result>(running: Promise<Result>, sql: string) => running.catch((error) => fail(error, sql))
+/** Makes a connection of what runs statements. */
+function toConnection(run: RunQuery): Connection {
   return {
-    queryRaw: (query) => translated(queryable.queryRaw(query), query.sql),
-    executeRaw: (query) => translated(queryable.executeRaw(query), query.sql),
-    // Sent whole: the adapter splits a script at every semicolon.
-    executeScript: async (script) => void (await translated(queryable.executeRaw(toQuery(script)), script)),
+    async query<Row>(text: string, ...values: SqlValue[]) {
+      const { fields, rows } = await run({ text, values })
+      return rows.map((row) => Object.fromEntries(fields.map(({ name }, index) => [name, row[index]])) as Row)
+    },
+    execute: async (text, ...values) => (await run({ text, values })).rowCount ?? 0,
+    executeScript: async (script) => void (await run({ text: script })),
   }
 }
 
 /** Creates what names statements, so that PostgreSQL parses and plans each once a connection, at half the cost. */
-function createNames(): (query: SqlQuery) => string | undefined {
-  const names = new Map<string, string>()
-  return ({ sql, args }) => {
-    const name = names.get(sql)
+function createNames(): (query: Query) => { name: string } | undefined {
+  const names = new Map<string, { name: string }>()
+  return ({ text, values = [] }) => {
+    const name = names.get(text)
     // A script, which has no parameters, can only be sent without a name.
-    if (name !== undefined || args.length === 0 || names.size === MAX_NAMES) return name
-    names.set(sql, `plant-store-${names.size}`)
-    return names.get(sql)
+    if (name !== undefined || values.length === 0 || names.size === MAX_NAMES) return name
+    names.set(text, { name: `plant-store-${names.size}` })
+    return names.get(text)
   }
 }

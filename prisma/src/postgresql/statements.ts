@@ -1,4 +1,4 @@
-import type { Statements } from '../engine.ts'
+import type { ReadStatement, Statements } from '../engine.ts'
 
 /**
  * A condition of every read: only the primary has all that was confirmed, and a pooler may lead any statement to a
@@ -48,21 +48,14 @@ export const SCHEMA = `
  * infinite.
  */
 const readTime = (column: string) =>
-  `CASE isfinite(${column}) WHEN true THEN (extract(epoch FROM ${column}) * 1000)::bigint WHEN false THEN 0 END AS ${column}`
+  `CASE isfinite(${column}) WHEN true THEN (extract(epoch FROM ${column}) * 1000)::bigint WHEN false THEN 0 END`
 
 /**
  * The plants of an account in a range, in order. It compares rows, and orders by the account too, since only the index
  * on both does that: with `"account" = ...`, PostgreSQL may take the primary key and read the plants of all others.
- * With a filter, the same holds for the hash of its text and the index that begins with it.
  */
-function plantsInRange(seq: string, filters: readonly string[]): string {
-  const texts = filters.map((column, index) => [`"${column}"`, `$${6 + index}::text`] as const)
-  const hashes = (index: 0 | 1) => texts.map((pair) => `md5(${pair[index]}), `).join('')
-  const key = `${hashes(0)}"account", "seq"`
-  return `
-    FROM "Plant" WHERE (${key}) > (${hashes(1)}$1, ${seq}) AND (${key}) <= (${hashes(1)}$1, $3)
-    ${texts.map(([column, text]) => `AND md5(${column}) = md5(${text}) AND ${column} = ${text}`).join(' ')} ORDER BY ${key}`
-}
+const plantsAfter = (seq: string) => `
+  FROM "Plant" WHERE ("account", "seq") > ($1, ${seq}) AND ("account", "seq") <= ($1, $3) ORDER BY "account", "seq"`
 
 /**
  * A plant as `JSON.stringify` writes it, byte for byte; NULL if its text is longer. `json_build_object` writes spaces.
@@ -78,42 +71,69 @@ const joinJson = (maxBytes: string | number) => `
 /** The version of the list of an account; NULL if it has none. */
 const versionOf = (account: string) => `(SELECT "version" FROM "ListVersion" WHERE "account" = ${account})`
 
-/** Those of requests have the condition of their promise, so they are sent as they are. */
+/**
+ * A statement that selects a piece of a list, such as `selectPiece`.
+ *
+ * @param plants returns FROM, WHERE and ORDER BY of the plants after a `seq`
+ */
+export const selectPieceOf = (plants: (seq: string) => string): ReadStatement => ({
+  kind: 'read',
+  hasCondition: true,
+  sql: `
+    SELECT "json", coalesce("last", 0), (SELECT true ${plants('"last"')} LIMIT 1) IS NOT NULL, ${versionOf('$1')}
+    FROM (SELECT ${joinJson('$4 * $5::bigint')} AS "json", max("seq") AS "last"
+          FROM (SELECT "seq", ${asJson('$5::bigint')} AS "json" ${plants('$2')} LIMIT $4) AS "plants") AS "piece"
+    WHERE ${ON_PRIMARY}`,
+})
+
 export const statements: Statements = {
   // `jsonb`, since `json` would be parsed again for each column of each element.
-  insertPlants: `
-    INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, now()
-    FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position)
-    WHERE ${DURABLY} ORDER BY position ON CONFLICT ("account", "id") DO NOTHING`,
+  insertPlants: {
+    kind: 'write',
+    mayRepeat: true,
+    hasCondition: true,
+    sql: `
+      INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
+      SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, now()
+      FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position)
+      WHERE ${DURABLY} ORDER BY position ON CONFLICT ("account", "id") DO NOTHING`,
+  },
 
-  comparePlants: `
-    SELECT (SELECT "name" = value ->> 2 AND "tag" IS NOT DISTINCT FROM value ->> 3
-               FROM "Plant" WHERE "account" = value ->> 0 AND "id" = value ->> 1) AS "isSame"
-    FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position)
-    WHERE ${ON_PRIMARY} ORDER BY position`,
+  comparePlants: {
+    kind: 'read',
+    hasCondition: true,
+    sql: `
+      SELECT (SELECT "name" = value ->> 2 AND "tag" IS NOT DISTINCT FROM value ->> 3
+              FROM "Plant" WHERE "account" = value ->> 0 AND "id" = value ->> 1)
+      FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS plants(value, position)
+      WHERE ${ON_PRIMARY} ORDER BY position`,
+  },
 
-  selectPiece: (filters) => `
-    SELECT "json", coalesce("last", 0) AS "last", (SELECT true ${plantsInRange('"last"', filters)} LIMIT 1) IS NOT NULL AS "more",
-      ${versionOf('$1')} AS "version"
-    FROM (SELECT ${joinJson('$4 * $5::bigint')} AS "json", max("seq") AS "last"
-          FROM (SELECT "seq", ${asJson('$5::bigint')} AS "json" ${plantsInRange('$2', filters)} LIMIT $4) AS "plants") AS "piece"
-    WHERE ${ON_PRIMARY}`,
+  selectPiece: selectPieceOf(plantsAfter),
 
-  selectStates: `
-    SELECT ${versionOf('value')}, coalesce((
-      SELECT "seq" FROM "Plant" WHERE "account" >= value AND "account" <= value
-      ORDER BY "account" DESC, "seq" DESC LIMIT 1), 0)
-    FROM json_array_elements_text($1::json) WITH ORDINALITY AS accounts(value, position)
-    WHERE ${ON_PRIMARY} ORDER BY position`,
+  selectStates: {
+    kind: 'read',
+    hasCondition: true,
+    sql: `
+      SELECT ${versionOf('value')}, coalesce((
+        SELECT "seq" FROM "Plant" WHERE "account" >= value AND "account" <= value
+        ORDER BY "account" DESC, "seq" DESC LIMIT 1), 0)
+      FROM json_array_elements_text($1::json) WITH ORDINALITY AS accounts(value, position)
+      WHERE ${ON_PRIMARY} ORDER BY position`,
+  },
 
-  selectTokens: `
-    SELECT "hash", "id", "account", "scopes", "label", ${['"createdAt"', '"expiresAt"', '"revokedAt"'].map(readTime)}
-    FROM "Token" WHERE "hash" IN (SELECT value FROM json_array_elements_text($1::json)) AND ${ON_PRIMARY}`,
+  selectTokens: {
+    kind: 'read',
+    hasCondition: true,
+    sql: `
+      SELECT "hash", "id", "account", "scopes", "label", ${['"createdAt"', '"expiresAt"', '"revokedAt"'].map(readTime)}
+      FROM "Token" WHERE "hash" IN (SELECT value FROM json_array_elements_text($1::json)) AND ${ON_PRIMARY}`,
+  },
 
-  // Those of extensions are left out.
-  selectTables: `
-    SELECT relname AS name FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = ${SCHEMA} AND NOT EXISTS (
-      SELECT FROM pg_depend WHERE deptype = 'e' AND classid = 'pg_class'::regclass AND objid = pg_class.oid)`,
-  timeType: 'TIMESTAMPTZ',
+  selectNewestMigration: {
+    kind: 'read',
+    hasCondition: true,
+    sql: `
+      SELECT max("migration_name") FROM "_prisma_migrations" WHERE "rolled_back_at" IS NULL AND ${ON_PRIMARY}`,
+  },
 }

@@ -1,19 +1,137 @@
-import type { ArgType, ColumnType, SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
-import { ColumnTypeEnum } from '@prisma/driver-adapter-utils'
+import type { ArgType, ColumnType, SqlQuery, SqlResultSet } from '@prisma/driver-adapter-utils'
+import { ColumnTypeEnum, DriverAdapterError } from '@prisma/driver-adapter-utils'
 import BetterSqlite3 from 'better-sqlite3'
-import { rejectTransaction, writeTime } from '../engine.ts'
+import type { ClientAdapter, Connection, ReadStatement, SqlValue, WriteStatement } from '../engine.ts'
+import { StorageError, writeTime } from '../engine.ts'
+import { toStatement } from '../prisma-client.ts'
 import { translate } from './errors.ts'
 
 /** What a result may hold. Blobs are not among it: no column has one. */
 type Value = string | number | bigint | null
 
-type Statement = BetterSqlite3.Statement<unknown[], Value[]>
+/** What a statement has returned. */
+export interface Result {
+  readonly columns: readonly Pick<BetterSqlite3.ColumnDefinition, 'name' | 'type'>[]
+  readonly rows: Value[][]
+  /** How many rows it has changed; of one that returns rows: how many it returned. */
+  readonly changes: number
+}
+
+/** What better-sqlite3 takes for the parameters of a statement. */
+export type Parameters = readonly unknown[]
+
+/** A connection to a file, which blocks the thread while it works. */
+export interface FileConnection {
+  run(sql: string, parameters?: Parameters): Result
+  executeScript(script: string): void
+  close(): void
+}
 
 /** How to connect. */
 export interface ConnectOptions {
   readonly readonly?: boolean
   /** How long SQLite waits for another connection's lock, which blocks the thread, in milliseconds. Default: 0. */
   readonly timeout?: number
+}
+
+/**
+ * Connects to a SQLite file that exists.
+ *
+ * @throws {StorageError} if it cannot be opened
+ */
+export function connect(file: string, { readonly = false, timeout = 0 }: ConnectOptions = {}): FileConnection {
+  const translated = <Result>(operation: () => Result): Result => {
+    try {
+      return operation()
+    } catch (error) {
+      throw translate(error, file)
+    }
+  }
+  const options = { fileMustExist: file !== ':memory:', readonly, timeout }
+  const sqlite = translated(() => new BetterSqlite3(file, options))
+  const prepared = new Map<string, BetterSqlite3.Statement<unknown[], Value[]>>()
+  // Integers above 2^53 are read exactly.
+  sqlite.defaultSafeIntegers(true)
+
+  /** Preparing takes 10 to 30 microseconds. */
+  function prepare(sql: string): BetterSqlite3.Statement<unknown[], Value[]> {
+    const known = prepared.get(sql)
+    if (known) return known
+    const statement = sqlite.prepare<unknown[], Value[]>(sql)
+    if (statement.reader) statement.raw()
+    prepared.set(sql, statement)
+    return statement
+  }
+
+  return {
+    run: (sql, parameters = []) =>
+      translated(() => {
+        const statement = prepare(sql)
+        if (!statement.reader) return { columns: [], rows: [], changes: statement.run(...parameters).changes }
+        const rows = statement.all(...parameters)
+        return { columns: statement.columns().map(({ name, type }) => ({ name, type })), rows, changes: rows.length }
+      }),
+    executeScript: (script) => translated(() => void sqlite.exec(script)),
+    close: () => void sqlite.close(),
+  }
+}
+
+/** Returns the parameters `$1`, `$2` and so on. */
+export function numbered(values: readonly unknown[]): Parameters {
+  return values.length === 0 ? [] : [Object.fromEntries(values.map((value, index) => [index + 1, value]))]
+}
+
+/** Makes a connection of what runs statements. */
+export function toConnection(
+  run: (sql: string, parameters: Parameters) => Result | Promise<Result>,
+  executeScript: (script: string) => void | Promise<void>,
+): Connection {
+  return {
+    async query<Row>(sql: string, ...values: SqlValue[]) {
+      const { columnNames, rows } = toResultSet(await run(sql, numbered(values)))
+      return rows.map((row) => Object.fromEntries(columnNames.map((name, index) => [name, row[index]])) as Row)
+    },
+    execute: async (sql, ...values) => (await run(sql, numbered(values))).changes,
+    executeScript: async (script) => executeScript(script),
+  }
+}
+
+/** Runs a statement of Prisma Client as what it says. */
+export type RunStatement = (statement: ReadStatement | WriteStatement, parameters: Parameters) => Promise<Result>
+
+/**
+ * Creates the adapter of Prisma Client: `@prisma/adapter-better-sqlite3` without what this database does not have. That
+ * package asks for better-sqlite3 12, which has to be compiled where its binaries cannot be downloaded, prepares each
+ * statement at every call, and shares one connection between a transaction and the statements of others
+ * (https://github.com/prisma/orm/issues/29933).
+ */
+export function createClientAdapter(run: RunStatement): ClientAdapter {
+  const runQuery = async (query: SqlQuery) => {
+    try {
+      return await run(toStatement(query.sql), toParameters(query))
+    } catch (error) {
+      throw toDriverError(error)
+    }
+  }
+  return {
+    provider: 'sqlite',
+    queryRaw: async (query) => toResultSet(await runQuery(query)),
+    executeRaw: async (query) => (await runQuery(query)).changes,
+  }
+}
+
+/** Returns the parameters of a query: those of Prisma Client are `?`, in SQL for both engines they are `$1`. */
+function toParameters({ sql, args, argTypes }: SqlQuery): Parameters {
+  const values = args.map((value, index) => toParameter(value, argTypes[index]))
+  return /\$1\b/.test(sql) ? numbered(values) : values
+}
+
+function toParameter(value: unknown, type: ArgType | undefined): unknown {
+  if (typeof value === 'boolean') return Number(value)
+  if (value instanceof Date) return writeTime(value)
+  if (typeof value !== 'string') return value
+  if (type?.scalarType === 'datetime') return writeTime(new Date(value))
+  return type?.scalarType === 'int' || type?.scalarType === 'bigint' ? BigInt(value) : value
 }
 
 /** The types that SQLite's schemas name, as Prisma's engines call them. */
@@ -27,69 +145,7 @@ const DECLARED_TYPES: Readonly<Record<string, ColumnType>> = {
   DATETIME: ColumnTypeEnum.DateTime,
 }
 
-/**
- * Connects to a SQLite file that exists, as Prisma's driver adapter: `@prisma/adapter-better-sqlite3` without what this
- * database does not have. That package asks for better-sqlite3 12, which has to be compiled where its binaries cannot
- * be downloaded, prepares each statement at every call, which takes 10 to 30 microseconds, and shares one connection
- * between a transaction and the statements of others (https://github.com/prisma/orm/issues/29933), so transactions are
- * rejected.
- *
- * @throws {StorageError} if it cannot be opened
- */
-export function connect(file: string, { readonly = false, timeout = 0 }: ConnectOptions = {}): SqlDriverAdapter {
-  const run = <Result>(operation: () => Result): Result => {
-    try {
-      return operation()
-    } catch (error) {
-      throw translate(error, file)
-    }
-  }
-  const sqlite = run(() => new BetterSqlite3(file, { fileMustExist: file !== ':memory:', readonly, timeout }))
-  const statements = new Map<string, Statement>()
-  // Integers above 2^53 are read exactly.
-  sqlite.defaultSafeIntegers(true)
-
-  function prepare(sql: string): Statement {
-    const known = statements.get(sql)
-    if (known) return known
-    const statement = sqlite.prepare<unknown[], Value[]>(sql)
-    if (statement.reader) statement.raw()
-    statements.set(sql, statement)
-    return statement
-  }
-
-  return {
-    provider: 'sqlite',
-    adapterName: '@plant-store/prisma',
-    queryRaw: async (query) =>
-      run(() => {
-        const statement = prepare(query.sql)
-        if (statement.reader) return toResult(statement.columns(), statement.all(...toArguments(query)))
-        statement.run(...toArguments(query))
-        return toResult([], [])
-      }),
-    executeRaw: async (query) => run(() => prepare(query.sql).run(...toArguments(query)).changes),
-    executeScript: async (script) => run(() => void sqlite.exec(script)),
-    startTransaction: rejectTransaction,
-    dispose: async () => void sqlite.close(),
-  }
-}
-
-/** Returns what better-sqlite3 takes: parameters such as `$1` by name. Those of Prisma Client are `?`. */
-function toArguments({ sql, args, argTypes }: SqlQuery): unknown[] {
-  const values = args.map((value, index) => toArgument(value, argTypes[index]))
-  return /\$1\b/.test(sql) ? [Object.fromEntries(values.map((value, index) => [index + 1, value]))] : values
-}
-
-function toArgument(value: unknown, type: ArgType | undefined): unknown {
-  if (typeof value === 'boolean') return Number(value)
-  if (value instanceof Date) return writeTime(value)
-  if (typeof value !== 'string') return value
-  if (type?.scalarType === 'datetime') return writeTime(new Date(value))
-  return type?.scalarType === 'int' || type?.scalarType === 'bigint' ? BigInt(value) : value
-}
-
-function toResult(columns: BetterSqlite3.ColumnDefinition[], rows: Value[][]) {
+function toResultSet({ columns, rows }: Result): SqlResultSet {
   const columnTypes = columns.map(({ type }, index) => DECLARED_TYPES[type?.toUpperCase() ?? ''] ?? typeOf(rows, index))
   return {
     columnNames: columns.map(({ name }) => name),
@@ -118,4 +174,17 @@ function toPrismaValue(value: Value, type: ColumnType | undefined): string | num
 function toTime(value: string | number | bigint): string {
   if (typeof value !== 'string') return new Date(Number(value)).toISOString()
   return /(Z|[+-]\d\d:\d\d)$/i.test(value) ? value : `${value}Z`
+}
+
+/** Returns what Prisma Client understands of a unique key that is taken, and of a mistake in SQL. */
+function toDriverError(error: unknown): unknown {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  if (error instanceof StorageError || !code.startsWith('SQLITE_')) return error
+  const original = { originalCode: code, originalMessage: message }
+  if (/^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/.test(code)) {
+    return new DriverAdapterError({ kind: 'UniqueConstraintViolation', ...original })
+  }
+  const [, table] = /^no such table: (.*)$/.exec(message) ?? []
+  if (table !== undefined) return new DriverAdapterError({ kind: 'TableDoesNotExist', table, ...original })
+  return new DriverAdapterError({ kind: 'sqlite', extendedCode: 1, message, ...original })
 }

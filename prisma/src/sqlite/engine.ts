@@ -1,12 +1,18 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
 import { access, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
-import type { SqlDriverAdapter, SqlQuery } from '@prisma/driver-adapter-utils'
-import type { Engine, OpenedDatabase, OpenOptions, Session, Transaction } from '../engine.ts'
-import { isRead, StorageError, toQuery } from '../engine.ts'
+import type { Engine, OpenedDatabase, OpenOptions, ReadStatement, Session, SqlValue, Transaction } from '../engine.ts'
+import { StorageError } from '../engine.ts'
 import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
 import { backup, syncFolder } from './backup.ts'
-import { connect } from './driver-adapter.ts'
+import {
+  connect,
+  createClientAdapter,
+  numbered,
+  type Parameters,
+  type RunStatement,
+  toConnection,
+} from './driver-adapter.ts'
 import { stateError, translate, WRITER_LATE } from './errors.ts'
 import { connectGuarded, type OpenedFiles } from './file-guard.ts'
 import { statements } from './statements.ts'
@@ -25,7 +31,7 @@ const MIGRATION = 'PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; BEGIN I
 /** Takes the lock of what writes, and writes nothing. */
 const LOCK = 'BEGIN IMMEDIATE; ROLLBACK'
 /** SQLite opens the log and its index at the first query. */
-const FIRST_QUERY = toQuery('SELECT 1 FROM sqlite_schema')
+const FIRST_QUERY = 'SELECT 1 FROM sqlite_schema'
 
 /**
  * Creates the engine of a SQLite file, which need not exist.
@@ -37,6 +43,8 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
     name: 'sqlite',
     subject: file,
     statements,
+    selectTables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'`,
+    timeType: 'DATETIME',
     startupPatience: OPENING.patience,
     migrationsFolder: path.join(import.meta.dirname, '../../migrations'),
     loadClient: async () => (await import('../generated/sqlite/client.ts')).PrismaClient,
@@ -100,11 +108,11 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
   }
 
   const { files } = await retry(useWriter, OPENING)
-  const runFirstQuery = (connection: SqlDriverAdapter) => retry(() => connection.queryRaw(FIRST_QUERY), OPENING)
-  const reader = await connectGuarded(file, { readonly: true }, runFirstQuery, files).catch((error) =>
-    closeWriter().then(() => Promise.reject(error)),
-  )
-  const { connection, guard } = reader
+  const openReader = async () => connectGuarded(file, { readonly: true }, ({ run }) => void run(FIRST_QUERY), files)
+  const { connection, guard } = await retry(openReader, OPENING).catch(async (error) => {
+    await closeWriter()
+    throw error
+  })
   const gate = createWriteGate(Math.max(patience, REQUEST_PATIENCE), lateError)
   let damage: unknown
 
@@ -118,36 +126,46 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     }
   }
 
-  const read = (query: SqlQuery) => watch(() => connection.queryRaw(query).finally(guard.requireNotReplaced))
-  async function write<Result>(run: (thread: Thread) => Promise<Result>): Promise<Result> {
+  const watchedRead = (sql: string, parameters?: Parameters) =>
+    watch(async () => {
+      try {
+        return connection.run(sql, parameters)
+      } finally {
+        guard.requireNotReplaced()
+      }
+    })
+  async function watchedWrite<Result>(run: (thread: Thread) => Promise<Result>): Promise<Result> {
     if (damage) throw damage
     return watch(() => gate.run(async () => run(await useWriter(files))))
   }
 
   // A statement that fails because the file is locked has done nothing, and nothing else is retried.
-  const retries = { patience }
+  const run: RunStatement = ({ kind, sql }, parameters) => {
+    const once = () =>
+      kind === 'read' ? watchedRead(sql, parameters) : watchedWrite(({ store }) => store(sql, parameters))
+    return retry(once, { patience })
+  }
+
   return {
-    adapter: {
-      provider: 'sqlite',
-      queryRaw: (query) =>
-        retry(() => (isRead(query) ? read(query) : write(({ queryRaw }) => queryRaw(query))), retries),
-      executeRaw: (query) => retry(() => write(({ executeRaw }) => executeRaw(query)), retries),
-    },
+    read: async <Row>(statement: ReadStatement, values: SqlValue[]) =>
+      (await run(statement, numbered(values))).rows as Row[],
+    write: async (statement, values) => (await run(statement, numbered(values))).changes,
+    adapter: createClientAdapter(run),
 
     // A lock is probed with an empty transaction, which writes nothing. Where a write has failed, or the disk looks
     // full or read-only, a page is written: only that shows when it is over, since clients stop writing to a server
     // that is not ready.
     async probe() {
-      await read(toQuery('SELECT "seq" FROM "Plant" LIMIT 1'))
+      await watchedRead('SELECT "seq" FROM "Plant" LIMIT 1')
       const writesPage = gate.hasFailed() || (await looksUnwritable(file))
-      await write(({ sync, executeScript }) => (writesPage ? sync() : executeScript(LOCK)))
+      await watchedWrite(({ sync, executeScript }) => (writesPage ? sync() : executeScript(LOCK)))
     },
 
     async close() {
       // SQLite would write to files of others. The end of the process writes nothing either: threads end first, and the
       // reader cannot.
       if (!guard.mayClose()) return
-      await connection.dispose()
+      connection.close()
       await closeWriter()
     },
   }
@@ -197,12 +215,14 @@ async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
 async function beginReading(file: string): Promise<Session> {
   const sizeOf = (suffix: string) => statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0
   if (sizeOf('-wal') > 0 || sizeOf('-journal') > 0) return openInThread(file, READ_ONLY)
-  const connection = connect(file)
-  await connection.executeScript(READ_ONLY).catch((error) => {
-    void connection.dispose()
+  const { run, executeScript, close } = connect(file)
+  try {
+    executeScript(READ_ONLY)
+  } catch (error) {
+    close()
     throw error
-  })
-  return { connection, [Symbol.asyncDispose]: connection.dispose }
+  }
+  return { connection: toConnection(run, executeScript), [Symbol.asyncDispose]: async () => close() }
 }
 
 /**
@@ -212,7 +232,7 @@ async function beginReading(file: string): Promise<Session> {
 async function openInThread(file: string, script: string): Promise<Transaction> {
   const thread = await retry(() => openThread(file, { script }), OPENING)
   return {
-    connection: thread,
+    connection: toConnection(thread.run, thread.executeScript),
     commit: () => thread.executeScript('COMMIT'),
     // What is committed stays, and an error of what failed before is the one to report.
     [Symbol.asyncDispose]: () => thread.close().catch(() => {}),

@@ -1,4 +1,3 @@
-import { DriverAdapterError, isDriverAdapterError } from '@prisma/driver-adapter-utils'
 import { StorageError, type StorageFault } from '../engine.ts'
 
 /** Codes for what SQLite itself does not see. */
@@ -67,35 +66,24 @@ export function stateError(file: string, code: string, cause?: unknown): Storage
   return new StorageError(`${file} ${sentence}`, { fault, isTemporary, retryAfter: isTemporary ? 1 : 5, cause })
 }
 
-/**
- * Translates an error of SQLite or the system. A unique key that is taken, and a mistake in SQL, become what Prisma
- * Client understands; any other error stays as it is.
- */
+/** Translates an error of SQLite or the system. A unique key that is taken, and a mistake in SQL, stay as they are. */
 export function translate(error: unknown, file: string): unknown {
   if (error instanceof StorageError) return error
   const { code: ownCode, syscall, message } = error as NodeJS.ErrnoException
   // Of better-sqlite3 itself.
   const code = ownCode ?? (message.startsWith('Cannot open database because the directory') ? 'ENOENT' : '')
-  if (syscall || STATES.some(([pattern]) => pattern.test(code))) return stateError(file, code, error)
-  if (!code.startsWith('SQLITE_')) return error
-  if (/^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/.test(code)) {
-    return new DriverAdapterError({ kind: 'UniqueConstraintViolation', originalCode: code, originalMessage: message })
-  }
-  const [, table] = /^no such table: (.*)$/.exec(message) ?? []
-  const original = { originalCode: code, originalMessage: message }
-  if (table !== undefined) return new DriverAdapterError({ kind: 'TableDoesNotExist', table, ...original })
-  return new DriverAdapterError({ kind: 'sqlite', extendedCode: 1, message, ...original })
+  return syscall || STATES.some(([pattern]) => pattern.test(code)) ? stateError(file, code, error) : error
 }
 
 /** Returns an error as data, which another thread gets as it is: of errors it keeps no class and no code. */
 export function toPlainError(error: unknown): unknown {
-  const isOurs = error instanceof StorageError || isDriverAdapterError(error)
-  return isOurs ? { ...error, message: error.message } : error
+  const isKnown = error instanceof StorageError || (error instanceof Error && 'code' in error)
+  return isKnown ? { ...error, name: error.name, message: error.message } : error
 }
 
 /** Returns the error of what {@link toPlainError} returned. */
 export function toError(plain: unknown): unknown {
   if (plain instanceof Error) return plain
-  const { message, cause, ...fields } = plain as StorageError
-  return isDriverAdapterError(plain) ? new DriverAdapterError(plain.cause) : new StorageError(message, fields)
+  const { name, message, ...fields } = plain as StorageError
+  return name === 'StorageError' ? new StorageError(message, fields) : Object.assign(new Error(message), fields)
 }

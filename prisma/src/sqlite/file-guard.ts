@@ -1,7 +1,6 @@
 import { type Stats, statSync } from 'node:fs'
 import path from 'node:path'
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import { type ConnectOptions, connect } from './driver-adapter.ts'
+import { type ConnectOptions, connect, type FileConnection } from './driver-adapter.ts'
 import { MOVED, stateError } from './errors.ts'
 
 /** File times are at least this exact, in milliseconds: Linux before 6.13 counts in ticks of 1 to 10. */
@@ -36,7 +35,7 @@ export interface FileGuard {
 /** A connection, and the guard of its files. */
 export interface GuardedConnection {
   /** The connection, which does not look at the guard itself. */
-  readonly connection: SqlDriverAdapter
+  readonly connection: FileConnection
   /** What to ask before and after its statements. */
   readonly guard: FileGuard
 }
@@ -117,20 +116,20 @@ export function createFileGuard(opened: OpenedFiles): FileGuard {
  * @param initialize runs the first statement, at which SQLite opens the other files
  * @param known the files, if another connection has opened them before
  */
-export async function connectGuarded(
+export function connectGuarded(
   file: string,
   options: ConnectOptions,
-  initialize: (connection: SqlDriverAdapter) => Promise<unknown>,
+  initialize: (connection: FileConnection) => void,
   known?: OpenedFiles,
-): Promise<GuardedConnection> {
+): GuardedConnection {
   if (known) createFileGuard(known).requireAll()
   const inode = inodeOf(file)
   const connection = connect(file, options)
   try {
-    await initialize(connection)
+    initialize(connection)
     return { connection, guard: createFileGuard(known ?? findFiles(file, inode)) }
   } catch (error) {
-    await connection.dispose()
+    connection.close()
     throw error
   }
 }

@@ -1,4 +1,4 @@
-import type { Statements } from '../engine.ts'
+import type { ReadStatement, Statements } from '../engine.ts'
 
 /** Prisma reads only this format as a time in UTC. */
 const TIME_FORMAT = '%Y-%m-%dT%H:%M:%f+00:00'
@@ -9,18 +9,13 @@ const TIME_FORMAT = '%Y-%m-%dT%H:%M:%f+00:00'
  */
 const readTime = (column: string) => `
   iif(${column} IS NULL, NULL, coalesce(iif(typeof(${column}) = 'integer', ${column},
-    CAST(round(unixepoch(${column}, 'subsec') * 1000) AS INTEGER)), 0)) AS ${column}`
+    CAST(round(unixepoch(${column}, 'subsec') * 1000) AS INTEGER)), 0))`
 
 /**
  * The plants of an account in a range. The `+` before a parameter keeps SQLite from preparing the statement again for
- * each value, which takes ten times as long as the rest of it. SQLite has no statistics that would lead it to the index
- * of a filter.
+ * each value, which takes ten times as long as the rest of it.
  */
-function plantsInRange(seq: string, filters: readonly string[]): string {
-  const index = filters.length > 0 ? `INDEXED BY "Plant_account_${filters[0]}_seq_idx"` : ''
-  const conditions = filters.map((column, position) => `AND "${column}" = +$${6 + position}`).join(' ')
-  return `FROM "Plant" ${index} WHERE "account" = +$1 ${conditions} AND "seq" > ${seq} AND "seq" <= $3`
-}
+const plantsAfter = (seq: string) => `FROM "Plant" WHERE "account" = +$1 AND "seq" > ${seq} AND "seq" <= $3`
 
 /**
  * A plant as JSON text, which SQLite writes in a third of the time that rows take through Prisma; NULL if its text is
@@ -48,31 +43,56 @@ const hasText = (column: string, text: string) =>
 /** The version of the list of an account; NULL if it has none. */
 const versionOf = (account: string) => `(SELECT "version" FROM "ListVersion" WHERE "account" = ${account})`
 
+/**
+ * A statement that selects a piece of a list, such as `selectPiece`.
+ *
+ * @param plants returns FROM and WHERE of the plants after a `seq`
+ */
+export const selectPieceOf = (plants: (seq: string) => string): ReadStatement => ({
+  kind: 'read',
+  sql: `
+    SELECT "json", coalesce("last", 0), EXISTS (SELECT 1 ${plants('"last"')}), ${versionOf('$1')}
+    FROM (SELECT ${joinJson('$4 * $5')} AS "json", max("seq") AS "last"
+          FROM (SELECT "seq", ${asJson('$5')} AS "json" ${plants('$2')} ORDER BY "seq" LIMIT $4))`,
+})
+
 export const statements: Statements = {
   // 500 rows as 2,000 parameters take five times as long. SQLite's JSON functions stop at U+0000, which no text
   // contains.
-  insertPlants: `
-    INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, strftime('${TIME_FORMAT}', 'now') FROM json_each($1)
-    WHERE true ORDER BY key ON CONFLICT ("account", "id") DO NOTHING`,
+  insertPlants: {
+    kind: 'write',
+    mayRepeat: true,
+    sql: `
+      INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
+      SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, strftime('${TIME_FORMAT}', 'now') FROM json_each($1)
+      WHERE true ORDER BY key ON CONFLICT ("account", "id") DO NOTHING`,
+  },
 
-  comparePlants: `
-    SELECT ${ofStored(`iif(${hasText('"name"', 'value ->> 2')}, ${hasText('"tag"', 'value ->> 3')}, 0)`)} AS "isSame"
-    FROM json_each($1) ORDER BY key`,
+  comparePlants: {
+    kind: 'read',
+    sql: `
+      SELECT ${ofStored(`iif(${hasText('"name"', 'value ->> 2')}, ${hasText('"tag"', 'value ->> 3')}, 0)`)}
+      FROM json_each($1) ORDER BY key`,
+  },
 
-  selectPiece: (filters) => `
-    SELECT "json", coalesce("last", 0) AS "last", EXISTS (SELECT 1 ${plantsInRange('"last"', filters)}) AS "more", ${versionOf('$1')} AS "version"
-    FROM (SELECT ${joinJson('$4 * $5')} AS "json", max("seq") AS "last"
-          FROM (SELECT "seq", ${asJson('$5')} AS "json" ${plantsInRange('$2', filters)} ORDER BY "seq" LIMIT $4))`,
+  selectPiece: selectPieceOf(plantsAfter),
 
-  selectStates: `
-    SELECT ${versionOf('value')}, coalesce((SELECT max("seq") FROM "Plant" WHERE "account" = value), 0)
-    FROM json_each($1) ORDER BY key`,
+  selectStates: {
+    kind: 'read',
+    sql: `
+      SELECT ${versionOf('value')}, coalesce((SELECT max("seq") FROM "Plant" WHERE "account" = value), 0)
+      FROM json_each($1) ORDER BY key`,
+  },
 
-  selectTokens: `
-    SELECT "hash", "id", "account", "scopes", "label", ${['"createdAt"', '"expiresAt"', '"revokedAt"'].map(readTime)}
-    FROM "Token" WHERE "hash" IN (SELECT value FROM json_each($1))`,
+  selectTokens: {
+    kind: 'read',
+    sql: `
+      SELECT "hash", "id", "account", "scopes", "label", ${['"createdAt"', '"expiresAt"', '"revokedAt"'].map(readTime)}
+      FROM "Token" WHERE "hash" IN (SELECT value FROM json_each($1))`,
+  },
 
-  selectTables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'`,
-  timeType: 'DATETIME',
+  selectNewestMigration: {
+    kind: 'read',
+    sql: 'SELECT max("migration_name") FROM "_prisma_migrations" WHERE "rolled_back_at" IS NULL',
+  },
 }

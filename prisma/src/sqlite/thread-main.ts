@@ -1,9 +1,8 @@
 // A thread that uses SQLite for the thread that started it, see `startThread`.
 
 import { parentPort, workerData } from 'node:worker_threads'
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import { type Connection, StorageError, select, toQuery } from '../engine.ts'
-import { connect } from './driver-adapter.ts'
+import { StorageError } from '../engine.ts'
+import { connect, type FileConnection, numbered, type Parameters, type Result } from './driver-adapter.ts'
 import { stateError, toPlainError, translate } from './errors.ts'
 import { connectGuarded, type GuardedConnection, type OpenedFiles } from './file-guard.ts'
 
@@ -32,13 +31,21 @@ export interface OpenFileOptions {
 }
 
 /** What a thread does with a SQLite file for the one that started it, one operation after the other. */
-export interface FileOperations extends Connection {
+export interface FileOperations {
   /**
    * Opens a database, and returns its files.
    *
    * @throws {StorageError} if it cannot be used
    */
   open(file: string, options?: OpenFileOptions): Promise<OpenedFiles>
+  /** Runs a statement. */
+  run(sql: string, parameters?: Parameters): Promise<Result>
+  /**
+   * Runs a statement that writes. Where it changes nothing, it syncs: the database may have what a process that was
+   * killed has written without a sync.
+   */
+  store(sql: string, parameters?: Parameters): Promise<Result>
+  executeScript(script: string): Promise<void>
   /** Commits a page, unchanged: SQLite then syncs the log with all that was written before. */
   sync(): Promise<void>
   /** Closes the database, and returns whether it did: SQLite would write to files of others. */
@@ -49,52 +56,48 @@ export interface FileOperations extends Connection {
   copyFile(file: string, draft: string, target: string): Promise<void>
 }
 
-let opened: (GuardedConnection & { saveLog(): Promise<void> }) | undefined
+let opened: (GuardedConnection & { saveLog(): void }) | undefined
 
 const operations: FileOperations = {
   async open(file, { script = SETTINGS, known } = {}) {
-    const initialize = async (connection: SqlDriverAdapter) => {
-      await connection.executeScript(script)
-      if (script === SETTINGS) await checkPragmas(connection, file)
+    const initialize = (connection: FileConnection) => {
+      connection.executeScript(script)
+      if (script === SETTINGS) checkPragmas(connection, file)
     }
-    const { connection, guard } = await connectGuarded(file, { timeout: BUSY_TIMEOUT }, initialize, known)
+    const { connection, guard } = connectGuarded(file, { timeout: BUSY_TIMEOUT }, initialize, known)
     let isSaved = false
     /** Writes back a log that was deleted, whose content would end with this process. */
-    const saveLog = async () => {
+    const saveLog = () => {
       if (!guard.isLogMissing()) isSaved = false
-      else if (!isSaved) {
-        const [result] = await select(connection, 'PRAGMA wal_checkpoint(FULL)').catch(() => [])
-        isSaved = result?.['busy'] === 0
-      }
+      else if (!isSaved) isSaved = checkpoint(connection)
     }
     opened = { connection, guard, saveLog }
     setInterval(saveLog, CHECK_INTERVAL).unref()
     return guard.files
   },
 
-  queryRaw: (query) => write((connection) => connection.queryRaw(query)),
+  run: async (sql, parameters) => write((connection) => connection.run(sql, parameters)),
 
-  /** Where it changes nothing, the database may have what a process that was killed has written without a sync. */
-  async executeRaw(query) {
-    const count = await write((connection) => connection.executeRaw(query))
-    if (count === 0) await this.sync()
-    return count
+  async store(sql, parameters) {
+    const result = await this.run(sql, parameters)
+    if (result.changes === 0) await this.sync()
+    return result
   },
 
-  executeScript: (script) => write((connection) => connection.executeScript(script)),
+  executeScript: async (script) => write((connection) => connection.executeScript(script)),
 
-  sync: () =>
-    write(async (connection) => {
-      const [header] = await select(connection, 'PRAGMA user_version')
-      await connection.executeScript(`PRAGMA user_version = ${header?.['user_version']}`)
+  sync: async () =>
+    write((connection) => {
+      const [[version] = []] = connection.run('PRAGMA user_version').rows
+      connection.executeScript(`PRAGMA user_version = ${version}`)
     }),
 
   async closeFile() {
     if (!opened) return true
     const { connection, guard, saveLog } = opened
-    await saveLog()
+    saveLog()
     if (!guard.mayClose()) return false
-    await connection.dispose()
+    connection.close()
     opened = undefined
     return true
   },
@@ -102,15 +105,15 @@ const operations: FileOperations = {
   async copyFile(file, draft, target) {
     const connection = connect(file, { timeout: BUSY_TIMEOUT })
     try {
-      await connection.executeRaw(toQuery('VACUUM INTO $1', draft))
+      connection.run('VACUUM INTO $1', numbered([draft]))
     } catch (error) {
       // The database is only read, so what cannot be written is the target.
       const { code = '' } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
       throw WRITE_FAILURE.test(code) ? stateError(target, code, error) : translate(error, draft)
     } finally {
-      await connection.dispose()
+      connection.close()
     }
-    await checkDraft(draft)
+    checkDraft(draft)
   },
 }
 
@@ -125,36 +128,53 @@ export interface Command {
 export type Outcome = { id: number; result: unknown } | { id: number; error: unknown }
 
 /** Checks what will be a backup. */
-async function checkDraft(draft: string): Promise<void> {
+function checkDraft(draft: string): void {
   const connection = connect(draft)
-  const [result] = await select(connection, 'PRAGMA integrity_check').finally(connection.dispose)
-  const problem = result?.['integrity_check']
-  if (problem !== 'ok') throw new StorageError(`the copy ${draft} is damaged (${problem}): check the database`)
+  try {
+    const [[problem] = []] = connection.run('PRAGMA integrity_check').rows
+    if (problem !== 'ok') throw new StorageError(`the copy ${draft} is damaged (${problem}): check the database`)
+  } finally {
+    connection.close()
+  }
 }
 
 /** SQLite ignores settings that it cannot have, such as WAL on some network file systems. */
-async function checkPragmas(connection: SqlDriverAdapter, file: string): Promise<void> {
-  const [settings] = await select(connection, 'SELECT * FROM pragma_journal_mode, pragma_synchronous')
-  if (settings?.['journal_mode'] === 'wal' && settings['synchronous'] === 2) return
+function checkPragmas(connection: FileConnection, file: string): void {
+  const [[mode, synchronous] = []] = connection.run('SELECT * FROM pragma_journal_mode, pragma_synchronous').rows
+  if (mode === 'wal' && Number(synchronous) === 2) return
   throw new StorageError(`${file} does not support journal_mode=WAL and synchronous=FULL: put it on a local disk`)
+}
+
+/** Writes the log back into the file, and returns whether all of it is there. */
+function checkpoint(connection: FileConnection): boolean {
+  try {
+    const [[busy] = []] = connection.run('PRAGMA wal_checkpoint(FULL)').rows
+    return Number(busy) === 0
+  } catch {
+    return false
+  }
 }
 
 /**
  * Runs a statement, and checks the files before it, to keep it out of a log next to another database, and after it,
  * since only then is it certain to be found again.
  */
-async function write<Result>(run: (connection: SqlDriverAdapter) => Promise<Result>): Promise<Result> {
+function write<Result>(run: (connection: FileConnection) => Result): Result {
   const { connection, guard, saveLog } = opened as NonNullable<typeof opened>
-  const check = async () => {
+  const check = () => {
     try {
       guard.requireAll()
     } catch (error) {
-      await saveLog()
+      saveLog()
       throw error
     }
   }
-  await check()
-  return run(connection).finally(check)
+  check()
+  try {
+    return run(connection)
+  } finally {
+    check()
+  }
 }
 
 /** How many operations have not ended, which the end of the process waits for. */

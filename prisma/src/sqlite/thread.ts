@@ -95,8 +95,8 @@ export function startThread(file: string): Thread {
   const closeFile = command<boolean>('closeFile')
   return {
     open: command('open'),
-    queryRaw: command('queryRaw'),
-    executeRaw: command('executeRaw'),
+    run: command('run'),
+    store: command('store'),
     executeScript: command('executeScript'),
     sync: command('sync'),
     copyFile: command('copyFile'),

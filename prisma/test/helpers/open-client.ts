@@ -2,9 +2,9 @@ import { expect, onTestFinished } from 'vitest'
 import { writeNewDatabase } from '../../../test/helpers/database/databases.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { loadEngine } from '../../src/address.ts'
-import { createPrisma } from '../../src/database.ts'
 import type { OpenedDatabase, OpenOptions } from '../../src/engine.ts'
 import type { PrismaClient } from '../../src/generated/sqlite/client.ts'
+import { createPrisma } from '../../src/prisma-client.ts'
 
 /** A database as its engine opens it, and Prisma Client on it, for operations that only a test has. */
 export type TestClient = OpenedDatabase & { prisma: PrismaClient }

@@ -5,7 +5,6 @@ import { connect, query, runSql } from '../../../test/helpers/database/databases
 import { built } from '../../../test/helpers/server/built.ts'
 import { loadEngine } from '../../src/address.ts'
 import { openDatabase } from '../../src/database.ts'
-import { toQuery } from '../../src/engine.ts'
 import { StorageError } from '../../src/index.ts'
 import { startThread } from '../../src/sqlite/thread.ts'
 import { newMigrated, openNewClient } from '../helpers/open-client.ts'
@@ -15,15 +14,15 @@ const ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT 1 FROM c) SEL
 
 test('what writes has the settings that durability needs, and what reads cannot write', async () => {
   const { file, url, prisma } = await openNewClient()
-  const { open, queryRaw, close } = startThread(file)
+  const { open, run: runInThread, close } = startThread(file)
   await open(file)
-  const settings = toQuery('SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys')
-  expect(await queryRaw(settings)).toMatchObject({ rows: [['wal', 2, 1]] })
+  const settings = await runInThread('SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys')
+  expect(settings.rows).toEqual([['wal', 2n, 1n]])
   await close()
   expect(await prisma.$queryRawUnsafe('SELECT * FROM pragma_journal_mode')).toEqual([{ journal_mode: 'wal' }])
   expect(await prisma.$queryRawUnsafe(`SELECT '$10' AS price WHERE ? = 1`, 1)).toEqual([{ price: '$10' }])
   const reading = await (await loadEngine(url)).beginReading()
-  await expect(reading.connection.executeRaw(toQuery('DELETE FROM "Plant"'))).rejects.toThrow('is read-only')
+  await expect(reading.connection.execute('DELETE FROM "Plant"')).rejects.toThrow('is read-only')
   await reading[Symbol.asyncDispose]()
 })
 

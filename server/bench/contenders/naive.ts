@@ -7,9 +7,9 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import { createExpressEndpoints, initServer } from '@ts-rest/express'
 import express, { type RequestHandler } from 'express'
 import { loadEngine } from '../../../prisma/src/address.ts'
-import { createPrisma } from '../../../prisma/src/database.ts'
 import { PrismaClient as PostgresqlClient } from '../../../prisma/src/generated/postgresql/client.ts'
 import type { PrismaClient } from '../../../prisma/src/generated/sqlite/client.ts'
+import { createPrisma } from '../../../prisma/src/prisma-client.ts'
 
 const prisma = await connect(process.env['DATABASE_URL'] ?? '')
 const accounts = new WeakMap<object, string>()

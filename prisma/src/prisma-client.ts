@@ -1,0 +1,46 @@
+/** Prisma Client, for tokens, secrets and whatever an operation adds, on an engine's `read` and `write`. */
+
+import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
+import type { ClientAdapter, GeneratedClient, ReadStatement, WriteStatement } from './engine.ts'
+import type { PrismaClient } from './generated/sqlite/client.ts'
+
+/**
+ * Prisma Client of either engine; only `seq` is a bigint on PostgreSQL. What it runs keeps the promises of
+ * `OpenedDatabase`.
+ */
+export type Prisma = Pick<PrismaClient, '$queryRawUnsafe' | '$executeRawUnsafe'> & {
+  readonly [Model in 'plant' | 'token' | 'secret']: Omit<PrismaClient[Model], 'findUnique' | 'findUniqueOrThrow'>
+}
+
+/** A statement that only reads begins with it. */
+const SELECT = /^\s*SELECT\b/i
+
+/**
+ * Says what a statement of Prisma Client is, which gives an adapter no more than its text: the one place that decides
+ * by it. A mistake is an error, since what reads cannot write. What writes is never run twice.
+ */
+export function toStatement(sql: string): ReadStatement | WriteStatement {
+  return SELECT.test(sql) ? { kind: 'read', sql } : { kind: 'write', sql, mayRepeat: false }
+}
+
+/** Rejects what would let statements of others into a transaction: https://github.com/prisma/orm/issues/29933. */
+export function rejectTransaction(): Promise<never> {
+  return Promise.reject(new Error('Transactions are not supported: write what belongs together as one statement.'))
+}
+
+/** Creates the Prisma Client of an engine. */
+export function createPrisma(Client: GeneratedClient, { schemaName, ...adapter }: ClientAdapter): Prisma {
+  const driverAdapter: SqlDriverAdapter = {
+    ...adapter,
+    adapterName: '@plant-store/prisma',
+    executeScript: rejectTransaction,
+    startTransaction: rejectTransaction,
+    getConnectionInfo: () => ({ supportsRelationJoins: false, ...(schemaName !== undefined && { schemaName }) }),
+    dispose: async () => {},
+  }
+  // The default format of errors quotes the source code around the call.
+  return new Client({
+    adapter: { ...driverAdapter, connect: async () => driverAdapter },
+    errorFormat: 'minimal',
+  }) as Prisma
+}
