@@ -196,7 +196,7 @@ export const SettingsSchema = z.object({
   ),
   jwtAudience: optional(text, 'https://plants.example.com').describe('Audience of these tokens (claim aud).'),
   jwtJwksUrl: optional(keysUrl, 'https://login.example.com/.well-known/jwks.json').describe(
-    'Where this provider publishes its keys: an https URL, or http on this machine.',
+    'Where this provider publishes its keys: an https URL, or http on this machine. Through a proxy: HTTPS_PROXY and NODE_USE_ENV_PROXY=1, and NODE_EXTRA_CA_CERTS where it has its own certificate authority, all in the environment, not in .env.',
   ),
   maxConnections: count
     .prefault('20000')

@@ -1,9 +1,9 @@
 import type { Scope } from '@plant-store/contract'
 import * as jose from 'jose'
+import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
-import { unavailable } from '../http/errors.ts'
+import { HttpError, unavailable } from '../http/errors.ts'
 import { events } from '../telemetry/events.ts'
-import { oncePer } from '../telemetry/log.ts'
 import type { FindToken } from './authentication.ts'
 import { isAccountName, knownScopes } from './tokens.ts'
 
@@ -34,27 +34,26 @@ const MAX_KEYS_SIZE = 256 * 1024
 const COOLDOWN = 10_000
 /** How long fetched keys are used, in milliseconds: an outage of the issuer is survived. */
 const KEYS_TTL = 86_400_000
+/** Errors of a key, which the issuer may have replaced since, rather than of a token. */
+const KEY_ERRORS = ['ERR_JWKS_INVALID', 'ERR_JWKS_NO_MATCHING_KEY', 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED']
+/** The end of the year 9999, in seconds since 1970. Times after it are in milliseconds by mistake. */
+const MAX_TIME = 253_402_300_799
 /**
  * They have `client_id` instead, which names who asks and not which service is meant, and scopes such as `plants/read`.
  */
 const NO_AUDIENCE = 'access tokens of Amazon Cognito, which have none, are not supported'
-/** The keys cannot be fetched, are not a key set, or arrive too late. */
-const FETCH_ERRORS = ['ERR_JOSE_GENERIC', 'ERR_JWKS_INVALID', 'ERR_JWKS_TIMEOUT']
-/** How long rejected tokens are not logged after one that was, in milliseconds. */
+const KEYS_UNAVAILABLE = "The token issuer's keys are currently unavailable. Retry the request."
+/** How long a reason is not logged after it was, in milliseconds. */
 const LOG_INTERVAL = 10_000
 
 /**
  * Verifies the JSON Web Tokens of an issuer (RFC 7519, RFC 8725). The claim `sub` is the account, `scope` or `scp` has
  * the scopes: the issuer is trusted with both.
  */
-export function createJsonWebTokenLookup({ issuer, audience, keysUrl }: TokenIssuer, logger: Logger): FindToken {
-  const keys = jose.createRemoteJWKSet(new URL(keysUrl), {
-    timeoutDuration: FETCH_TIMEOUT,
-    cooldownDuration: COOLDOWN,
-    cacheMaxAge: KEYS_TTL,
-    [jose.customFetch]: fetchKeys,
-  })
-  const mayLog = oncePer(LOG_INTERVAL)
+export function createJsonWebTokenLookup(trusted: TokenIssuer, logger: Logger): FindToken {
+  const { issuer, audience, keysUrl } = trusted
+  const keys = createIssuerKeys(keysUrl)
+  const logged = new LRUCache<string, true>({ max: 100, ttl: LOG_INTERVAL })
   const options: jose.JWTVerifyOptions = {
     algorithms: SIGNATURE_ALGORITHMS,
     issuer,
@@ -63,11 +62,77 @@ export function createJsonWebTokenLookup({ issuer, audience, keysUrl }: TokenIss
     clockTolerance: CLOCK_TOLERANCE,
   }
 
+  async function verify(token: string): Promise<jose.JWTVerifyResult> {
+    try {
+      return await jose.jwtVerify(token, keys.find, options)
+    } catch (error) {
+      // Without a code of jose: a key that cannot be imported, or is too short.
+      const isOfKey = !(error instanceof jose.errors.JOSEError) || KEY_ERRORS.includes(error.code)
+      if (error instanceof HttpError || !isOfKey || keys.age() < COOLDOWN) throw error
+      await keys.reload()
+      return jose.jwtVerify(token, keys.find, options)
+    }
+  }
+
+  /** Logs why a token is rejected: without it, a wrong JWT_AUDIENCE is hard to find. */
+  function log(error: unknown): void {
+    const reason = explain(error)
+    if (logged.has(reason)) return
+    logged.set(reason, true)
+    const claims = error instanceof jose.errors.JWTClaimValidationFailed ? describeClaims(error.payload, trusted) : {}
+    logger.info({ event: 'token rejected', reason, ...claims }, 'a JSON Web Token was rejected')
+  }
+
+  return async (token) => {
+    try {
+      if (!isCanonical(token)) throw new Error('the parts are not in canonical base64url')
+      const { payload, protectedHeader } = await verify(token)
+      checkTimes(payload)
+      // Of these, jose has checked the type of exp only.
+      const { sub: account, exp = 0 } = payload
+      if (!isAccessToken(protectedHeader.typ)) throw new Error('unexpected "typ" header value')
+      if (typeof account !== 'string' || !isAccountName(account)) throw new Error('"sub" claim is not an account name')
+      const tokenId = `${issuer} ${account}`
+      return { identity: { account, tokenId, scopes: readScopes(payload) }, expiresAt: exp * 1000 }
+    } catch (error) {
+      if (error instanceof HttpError) throw error
+      if (error instanceof jose.errors.JWTExpired) return 'tokenEnded'
+      // Which rule a token breaks would only help forgers. A key that cannot be used, such as a short one, is not a
+      // fault of the server either: a client chooses which key its token names.
+      log(error)
+      return 'tokenInvalid'
+    }
+  }
+}
+
+/** Creates the keys of an issuer. jose measures durations with the wall clock, which may step back: these do not. */
+function createIssuerKeys(url: string) {
+  const keys = jose.createRemoteJWKSet(new URL(url), {
+    timeoutDuration: FETCH_TIMEOUT,
+    cooldownDuration: Number.POSITIVE_INFINITY,
+    cacheMaxAge: Number.POSITIVE_INFINITY,
+    [jose.customFetch]: fetchKeys,
+  })
+  let fetchedAt = Number.NEGATIVE_INFINITY
+  const age = () => performance.now() - fetchedAt
+
+  async function reload(): Promise<void> {
+    try {
+      await keys.reload()
+    } catch (cause) {
+      events.emit('requestRejected', 'issuer-keys')
+      const error = new Error('The keys of JWT_ISSUER cannot be fetched from JWT_JWKS_URL', { cause })
+      throw unavailable(KEYS_UNAVAILABLE, COOLDOWN / 1_000, error)
+    }
+    fetchedAt = performance.now()
+  }
+
   /**
    * Finds the key of a token. Keys that are being replaced may have no id, or the same one:
    * then it is the one that signed.
    */
-  async function findKey(header: jose.JWSHeaderParameters, token: jose.FlattenedJWSInput): Promise<jose.CryptoKey> {
+  async function find(header: jose.JWSHeaderParameters, token: jose.FlattenedJWSInput): Promise<jose.CryptoKey> {
+    if (age() >= KEYS_TTL) await reload()
     try {
       return await keys(header)
     } catch (error) {
@@ -80,47 +145,29 @@ export function createJsonWebTokenLookup({ issuer, audience, keysUrl }: TokenIss
     }
   }
 
-  async function verify(token: string): Promise<jose.JWTVerifyResult> {
-    try {
-      return await jose.jwtVerify(token, findKey, options)
-    } catch (error) {
-      // The issuer may have replaced a key by one with the same id. One with a new id is fetched by jose itself.
-      if (!(error instanceof jose.errors.JWSSignatureVerificationFailed) || keys.coolingDown) throw error
-      await keys.reload()
-      return jose.jwtVerify(token, findKey, options)
-    }
-  }
-
-  return async (token) => {
-    try {
-      if (!isCanonical(token)) throw new Error('the parts are not in canonical base64url')
-      const { payload, protectedHeader } = await verify(token)
-      // Of these, jose has checked the type of exp only.
-      const { sub: account, exp = 0 } = payload
-      if (!isAccessToken(protectedHeader.typ)) throw new Error('unexpected "typ" header value')
-      if (typeof account !== 'string' || !isAccountName(account)) throw new Error('"sub" claim is not an account name')
-      const tokenId = `${issuer} ${account}`
-      return { identity: { account, tokenId, scopes: readScopes(payload) }, expiresAt: exp * 1000 }
-    } catch (error) {
-      if (error instanceof jose.errors.JOSEError && FETCH_ERRORS.includes(error.code)) {
-        const message = "The token issuer's keys are currently unavailable. Retry the request."
-        events.emit('requestRejected', 'issuer-keys')
-        throw unavailable(message, COOLDOWN / 1_000, error)
-      }
-      if (error instanceof jose.errors.JWTExpired) return 'tokenEnded'
-      // Which rule a token breaks would only help forgers. A key that cannot be used, such as a short one, is not a
-      // fault of the server either: a client chooses which key its token names.
-      if (mayLog()) logger.info({ event: 'token rejected', reason: explain(error) }, 'a JSON Web Token was rejected')
-      return 'tokenInvalid'
-    }
-  }
+  return { age, find, reload }
 }
 
-/** Says why a token is rejected: without it, a wrong JWT_AUDIENCE is hard to find. */
 function explain(error: unknown): string {
   // The message of this one has text of the token.
   const message = error instanceof jose.errors.JOSENotSupported ? error.code : (error as Error).message
   return message.startsWith('missing required "aud"') ? `${message}; ${NO_AUDIENCE}` : message
+}
+
+/** Checks that times are in seconds. */
+function checkTimes(payload: jose.JWTPayload): void {
+  const claim = (['exp', 'nbf', 'iat'] as const).find((name) => Math.abs(payload[name] ?? 0) > MAX_TIME)
+  if (claim === undefined) return
+  const message = `"${claim}" claim is not in seconds, or after the year 9999`
+  throw new jose.errors.JWTClaimValidationFailed(message, payload, claim)
+}
+
+/** Describes the claims that were expected, and those that the issuer has signed. */
+function describeClaims({ iss, aud, exp, nbf, iat }: jose.JWTPayload, { issuer, audience }: TokenIssuer): object {
+  const isNear = (came: unknown, expected: string) => `${came}/` === expected || came === `${expected}/`
+  const hasHint = isNear(iss, issuer) || [aud].flat().some((each) => isNear(each, audience))
+  const claims = { expected: { iss: issuer, aud: audience }, received: { iss, aud, exp, nbf, iat } }
+  return hasHint ? { ...claims, hint: 'only the last slash differs' } : claims
 }
 
 /** Reads `scope` (RFC 9068), or `scp` of Entra ID and Okta: names separated by spaces, or a list of them. */
@@ -141,23 +188,21 @@ function isCanonical(token: string): boolean {
   return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
 }
 
-/** Fetches the keys. The error is one of jose, as that of a response that is not a key set. */
+/** Fetches the keys, and leaves out what is not an object: jose would reject the whole set. */
 async function fetchKeys(url: string, options: RequestInit): Promise<Response> {
-  try {
-    const response = await fetch(url, options)
-    const location = response.headers.get('location')
-    if (location !== null) throw new Error(`it responds ${response.status}, a redirect to ${location}: set that one`)
-    if (!response.ok) throw new Error(`it responds ${response.status}`)
-    const chunks: Uint8Array[] = []
-    let size = 0
-    // Counted as they are decompressed.
-    for await (const chunk of response.body ?? []) {
-      size += chunk.length
-      if (size > MAX_KEYS_SIZE) throw new Error(`the response has more than ${MAX_KEYS_SIZE} bytes`)
-      chunks.push(chunk)
-    }
-    return new Response(Buffer.concat(chunks), { status: response.status })
-  } catch (cause) {
-    throw new jose.errors.JOSEError('The keys of JWT_ISSUER cannot be fetched from JWT_JWKS_URL', { cause })
+  const response = await fetch(url, options)
+  const location = response.headers.get('location')
+  if (location !== null) throw new Error(`it responds ${response.status}, a redirect to ${location}: set that one`)
+  if (!response.ok) throw new Error(`it responds ${response.status}`)
+  const chunks: Uint8Array[] = []
+  let size = 0
+  // Counted as they are decompressed.
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    if (size > MAX_KEYS_SIZE) throw new Error(`the response has more than ${MAX_KEYS_SIZE} bytes`)
+    chunks.push(chunk)
   }
+  const set = JSON.parse(Buffer.concat(chunks).toString())
+  const isObject = (key: unknown) => typeof key === 'object' && key !== null && !Array.isArray(key)
+  return Response.json(Array.isArray(set?.keys) ? { keys: set.keys.filter(isObject) } : set)
 }

@@ -1,6 +1,6 @@
 /** Which JSON Web Tokens are accepted. */
 import { generateKeyPairSync, sign } from 'node:crypto'
-import { type CryptoKey, exportJWK, exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose'
+import { CompactSign, type CryptoKey, exportJWK, exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose'
 import { afterEach, expect, test, vi } from 'vitest'
 import { AUDIENCE, createKey, ISSUER, signToken, startTokenIssuer, validClaims } from '../helpers/issuer.ts'
 
@@ -8,7 +8,15 @@ const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
 const keys = await Promise.all(algorithms.map((algorithm) => createKey(algorithm, algorithm)))
 const short = generateKeyPairSync('rsa', { modulusLength: 1024 })
 const issuer = await startTokenIssuer(await createKey('first'))
-issuer.keyServer.keys.push(...keys.map(({ jwk }) => jwk), { ...(await exportJWK(short.publicKey)), kid: 'short' })
+/** Keys that cannot verify, each of the kind of those that can. */
+const unusable = {
+  short: await exportJWK(short.publicKey),
+  private: await exportJWK(issuer.key.privateKey),
+  'off its curve': { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' },
+  'without its parts': { kty: 'EC', crv: 'P-256' },
+}
+issuer.keyServer.keys.push(...keys.map(({ jwk }) => jwk))
+issuer.keyServer.keys.push(...Object.entries(unusable).map(([kid, jwk]) => ({ ...jwk, kid })))
 /** Its issuer has one key. */
 const limited = await startTokenIssuer(issuer.key, { rateLimit: { requests: 3, seconds: 3_600 } })
 afterEach(() => {
@@ -73,6 +81,9 @@ test.each<[string, Record<string, unknown> | (() => Promise<string> | string)]>(
   ['for another audience', { aud: 'https://other.example.com' }],
   ['without an audience', { aud: undefined }],
   ['without an expiry', { exp: undefined }],
+  ['that expires after the year 9999', { exp: 253_402_300_800 }],
+  ['that never expires', () => signText(`{"iss":"${ISSUER}","aud":"${AUDIENCE}","sub":"ada","exp":1e999}`)],
+  ['that was issued in milliseconds', { iat: Date.now() }],
   ['without a subject', { sub: undefined }],
   ['whose subject is not text', { sub: 7 }],
   ['whose subject has a lone surrogate, which storage cannot distinguish', { sub: 'ada\ud800' }],
@@ -85,6 +96,9 @@ test.each<[string, Record<string, unknown> | (() => Promise<string> | string)]>(
   ['signed with HS256 and the public key', signWithPublicKey],
   ['with its own key in its header', signWithOwnKey],
   ['signed with a published RSA key of 1024 bits', signWithShortKey],
+  ['that names a published private key', () => signWith({ kid: 'private' })],
+  ['that names a key off its curve', () => signWith({ kid: 'off its curve' })],
+  ['that names a key without its parts', () => signWith({ kid: 'without its parts' })],
   // RFC 8725 section 3.11: they are for other purposes.
   ['of the type logout+jwt', () => signWith({ typ: 'logout+jwt' })],
   ['that is not JSON', () => 'a.b.c'],
@@ -93,6 +107,12 @@ test.each<[string, Record<string, unknown> | (() => Promise<string> | string)]>(
   const token = await (typeof claims === 'function' ? claims() : signToken(issuer.key, claims))
   expect(await issuer.list(token)).toBe(40102)
 })
+
+/** Signs claims as they are written. */
+function signText(claims: string): Promise<string> {
+  const signing = new CompactSign(Buffer.from(claims)).setProtectedHeader({ alg: 'ES256', kid: 'first' })
+  return signing.sign(issuer.key.privateKey)
+}
 
 async function signWithPublicKey(): Promise<string> {
   const secret = Buffer.from(await exportSPKI((await importJWK(issuer.key.jwk)) as CryptoKey))
