@@ -2,6 +2,7 @@ import http, { type RequestListener } from 'node:http'
 import { isPostgresqlUrl, loadEngine } from '../src/address.ts'
 import { StorageError } from '../src/engine.ts'
 import { readAddress } from '../src/postgresql/address.ts'
+import { requireSafeSqlite } from './sqlite.ts'
 
 /** Nothing from elsewhere, and in no frame of another page. */
 const POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-ancestors 'none'"
@@ -31,6 +32,10 @@ export function hasDisplay({ DISPLAY, WAYLAND_DISPLAY, WSL_DISTRO_NAME }: NodeJS
  * @throws {StorageError} if the database does not exist or cannot be used: Studio would show no tables
  */
 export async function prepareStudio(url: string): Promise<string> {
+  // Studio prefers `node:sqlite` to better-sqlite3, and `--url` to the setting.
+  const { node, sqlite } = process.versions
+  const usesFile = [url, ...process.argv].some((each) => /^(--url=)?file:/.test(each))
+  if (usesFile && sqlite) requireSafeSqlite(sqlite, `Node.js ${node}`)
   const engine = await loadEngine(url)
   await (await engine.beginReading())[Symbol.asyncDispose]()
   if (!isPostgresqlUrl(url)) {

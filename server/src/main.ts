@@ -19,7 +19,7 @@ setTimeout(() => process.exit(), GRACE).unref()
 /** Ends the process where Node.js is too old, with the versions that are needed: without this, SQLite crashes it. */
 function checkNodeVersion(): void {
   const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-  // Such as `>=24.14.1`.
+  // Such as `>=24.15.0`.
   const range: string = engines.node
   const version = process.versions.node
   if (toNumber(version) >= toNumber(range.slice(2))) return
@@ -27,7 +27,7 @@ function checkNodeVersion(): void {
   process.exit(2)
 }
 
-/** Returns 24014001 for 24.14.1. Comparing the texts would load a collation, 15 ms of a startup. */
+/** Returns 24015000 for 24.15.0. Comparing the texts would load a collation, 15 ms of a startup. */
 function toNumber(version: string): number {
   return version.split('.').reduce((number, part) => number * 1_000 + Number(part), 0)
 }
