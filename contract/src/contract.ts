@@ -87,9 +87,10 @@ export const contract = c.router(
       description:
         'Returns all plants from the system that the user has access to, in order of creation, as one JSON array. ' +
         'With `limit` it returns one page and, if there are more, a `Link` header with `rel="next"` (RFC 8288). ' +
-        'Plants that are created while you page never shift a page.',
+        'Plants that are created while you page never shift a page. With the `ETag` of an earlier response in ' +
+        '`If-None-Match`, it returns a 304 if that list or page is still the same.',
       query: z.object({ limit: LimitSchema, cursor: CursorSchema }),
-      responses: { 200: z.array(PlantSchema) },
+      responses: { 200: z.array(PlantSchema), 304: c.noBody() },
       metadata: defineMetadata({ scope: 'read', group: plantsGroup, paged: true }),
     },
   },

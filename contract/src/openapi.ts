@@ -163,8 +163,11 @@ function asOperation(name: string, value: unknown): Route {
   const statuses = Object.keys(route.responses).map(Number)
   require(statuses.filter((status) => status < 300).length === 1, 'responses', 'must have one success status (2xx)')
   for (const status of statuses.filter((each) => each >= 300)) {
-    const isError = status >= 400 && route.responses[status] === ErrorSchema
-    require(isError, `response ${status}`, 'must be a 4xx or 5xx with the body ErrorSchema')
+    const body = route.responses[status]
+    const isUnchanged = status === 304 && route.method === 'GET' && body === ContractNoBody
+    const isError = status >= 400 && body === ErrorSchema
+    const advice = 'must be a 4xx or 5xx with the body ErrorSchema, or the 304 of a GET with c.noBody()'
+    require(isError || isUnchanged, `response ${status}`, advice)
   }
   for (const error of route.metadata.errors ?? []) {
     const status = statusOf(error)
@@ -238,6 +241,7 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
   // What the server responds before the operation, whatever that declares: an invalid
   // parameter of a path names nothing.
   const before = { ...(route.pathParams !== undefined && { 404: ErrorSchema }), ...(body && BODY_ERRORS) }
+  const hasVersion = 304 in route.responses
   const responses = Object.entries({ ...before, ...route.responses }).map(([key, body]: [string, unknown]) => {
     const status = Number(key)
     const isPage = paged && status < 300
@@ -247,7 +251,13 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
     const types = isPage ? ['array'] : ['object', 'array']
     const schema = body === ContractNoBody ? undefined : describeBody(body, 'response', types, place, components)
     const own = errors.filter((error) => statusOf(error) === status)
-    return [key, { ...describeResponse(status, schema, own), headers: responseHeaders(status, isPage) }]
+    return [
+      key,
+      {
+        ...describeResponse(status, schema, own),
+        headers: responseHeaders(status, isPage, hasVersion && status < 400),
+      },
+    ]
   })
   const isPage = ['limit', 'cursor'].every((each) => inQuery.some((own) => own.name === each && !own.required))
   if (paged && !isPage) reject(`${name}: query`, 'has no optional limit and cursor; add them, or remove `paged`')
@@ -301,14 +311,16 @@ function describeResponse(status: number, schema: JsonSchema | undefined, names:
   const examples = errors.length > 0 && { examples: Object.fromEntries(entries) }
   const reasons = errors.map(({ code, reason }) => `${code}: ${reason}`).join('\n\n')
   const content = schema && { 'application/json': { schema, ...examples } }
-  return { description: reasons || (status < 300 ? 'Success.' : 'Error.'), content }
+  const success = status === 304 ? 'What the client has is still the same.' : 'Success.'
+  return { description: reasons || (status < 400 ? success : 'Error.'), content }
 }
 
 /** Lists the headers of a response that clients can use. */
-function responseHeaders(status: number, isPage: boolean): ResponseObject['headers'] {
+function responseHeaders(status: number, isPage: boolean, hasVersion: boolean): ResponseObject['headers'] {
   const challenge = '`Bearer`, with the `error` if a token was sent, and the `scope` that it lacks (RFC 6750).'
   return {
     'X-Request-Id': header('Identifies this request in the server logs.', true),
+    ...(hasVersion && { ETag: header('The version of the response, for `If-None-Match` (RFC 9110 section 13.1.2).') }),
     ...(isPage && { Link: header('The next page, `rel="next"` (RFC 8288), if there is one.') }),
     ...([401, 403].includes(status) && { 'WWW-Authenticate': header(challenge, true) }),
     ...([429, 503].includes(status) && { 'Retry-After': header('Seconds to wait before a retry.', true) }),

@@ -68,7 +68,15 @@ export function createCors(origins: readonly string[]): RequestHandler {
   return cors({
     origin: [...origins],
     methods: METHODS,
-    exposedHeaders: ['Link', 'RateLimit', 'RateLimit-Policy', 'Retry-After', 'WWW-Authenticate', 'X-Request-Id'],
+    exposedHeaders: [
+      'ETag',
+      'Link',
+      'RateLimit',
+      'RateLimit-Policy',
+      'Retry-After',
+      'WWW-Authenticate',
+      'X-Request-Id',
+    ],
     maxAge: PREFLIGHT_MAX_AGE,
     preflightContinue: true,
   })

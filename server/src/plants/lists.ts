@@ -18,16 +18,31 @@ type Range = Omit<ListRange, 'limit'> & { limit?: number | undefined }
 
 /** Plants of an account as text. */
 export interface PlantList {
-  /** The text of a JSON array: whole, or in pieces, each of which is read once the one before is sent. */
+  /**
+   * The text of a JSON array: whole, or in pieces, each of which is read once the one before is sent. Empty where the
+   * client has it.
+   */
   json: Buffer | JsonPieces
+  /**
+   * The version of the whole list before its text was read: while the list has it, the same range has the same text.
+   * Undefined: it is not known.
+   */
+  version: string | undefined
   /** The `seq` of the last plant where more follow; undefined: none do, or the list has no limit. */
   next: number | undefined
 }
 
+/** Whether a client has what a list had in a version. */
+export type IsKnown = (version: string) => boolean
+
 /** The lists of all accounts. */
 export interface Lists {
-  /** Reads the plants of an account in a range. Only the whole list is cached. */
-  read(account: string, range?: Range): Promise<PlantList>
+  /**
+   * Reads the plants of an account in a range. Only the whole list is cached.
+   *
+   * @param isKnown whether the client has what the list had in a version; undefined: it has nothing
+   */
+  read(account: string, range?: Range, isKnown?: IsKnown): Promise<PlantList>
 }
 
 /** A piece of the text of a list: at most 64 kB, or one plant. */
@@ -188,26 +203,36 @@ export function createLists(plants: Plants): Lists {
     await waitForRead(request.account)
     const range = { ...rest, after }
     const { account, since } = request
-    const { json, last, more } = await share(since, [account, range], () => plants.read(account, range))
+    const page = await share(since, [account, range], () => plants.read(account, range))
+    const { json, last, more } = page
+    const version = versionOf(page)
     const next = more ? last : undefined
-    if (json !== undefined) return { json: Buffer.from(`[${json}]`), next }
-    return { json: readPieces(request, { ...shrink(range), until: last, isFirst: true }), next }
+    if (json !== undefined) return { json: Buffer.from(`[${json}]`), next, version }
+    return { json: readPieces(request, { ...shrink(range), until: last, isFirst: true }), next, version }
   }
 
   return {
-    async read(account, { limit, ...bounds } = {}) {
+    async read(account, { limit, ...bounds } = {}, isKnown) {
       const since = ++lastMoment
+      const state = limit === undefined || isKnown ? await readState(account) : undefined
+      const version = state && versionOf(state)
+      if (version !== undefined && isKnown?.(version)) return { json: EMPTY, next: undefined, version }
       if (limit !== undefined) return readPage({ account, since }, { limit, ...bounds })
-      const state = await readState(account)
-      if (state.last === 0) return { json: EMPTY, next: undefined }
+      if (!state || state.last === 0) return { json: EMPTY, next: undefined, version }
       const range = { ...bounds, after: bounds.after ?? 0, limit: FIRST_PIECE_PLANTS, isFirst: true }
+      const rest = { next: undefined, version }
       const isWhole = Object.values(bounds).every((bound) => bound === undefined)
-      if (!isWhole) return { json: readPieces({ account, since }, { ...range, until: state.last }), next: undefined }
+      if (!isWhole) return { json: readPieces({ account, since }, { ...range, until: state.last }), ...rest }
       const request = { account, since, state }
       const first = find(request, 0) ?? (await readPiece(request, range))
-      return { json: first.more ? readPieces(request, range, first) : first.json, next: undefined }
+      return { json: first.more ? readPieces(request, range, first) : first.json, ...rest }
     },
   }
+}
+
+/** Returns the version of a list. One that has never had a plant has none in the database. */
+function versionOf({ version, last }: ListState): string | undefined {
+  return version ?? (last === 0 ? 'empty' : undefined)
 }
 
 /** Makes a range shorter. */

@@ -42,11 +42,11 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
     },
 
     /** Lists the plants of an account in order of creation. */
-    async getPlants({ limit, cursor, ...unused }, account) {
+    async getPlants({ limit, cursor, ...unused }, account, isKnown) {
       const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
-      const { json, next } = await lists.read(account, { limit, after })
+      const { json, next, version } = await lists.read(account, { limit, after }, isKnown)
       const nextCursor = next === undefined ? undefined : await cursors.write(account, next)
-      return { body: asBody(json), nextCursor, unused }
+      return { body: asBody(json), version, nextCursor, unused }
     },
   }
 }

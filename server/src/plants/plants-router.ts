@@ -3,14 +3,23 @@ import type { AppRoute, ServerInferRequest, ServerInferResponseBody } from '@ts-
 import type { AppRouteImplementation } from '@ts-rest/express'
 import type { Request, Response } from 'express'
 import { waitForConnection } from '../http/responses.ts'
+import type { IsKnown } from './lists.ts'
 
 /** Every operation of the contract, by name. One that the contract has and this lacks does not compile. */
 export type Handlers = {
   readonly [TName in keyof Contract]: Handler<Input<Contract[TName]>, Body<Contract[TName]>>
 }
 
-/** Responds to a valid request of an account. */
-export type Handler<TInput, TBody> = (input: TInput, account: string) => Promise<OperationResult<TBody>>
+/**
+ * Responds to a valid request of an account.
+ *
+ * @param isKnown whether the client has the body of a version, which then need not be read; undefined: it has none
+ */
+export type Handler<TInput, TBody> = (
+  input: TInput,
+  account: string,
+  isKnown?: IsKnown,
+) => Promise<OperationResult<TBody>>
 
 /** How an operation responds, unless it throws an `HttpError`. */
 export interface OperationResult<TBody> {
@@ -23,6 +32,8 @@ export interface OperationResult<TBody> {
   readonly unused: Readonly<Record<string, never>>
   /** The cursor of the next page; undefined: there is none. */
   readonly nextCursor?: string | undefined
+  /** Names the body among all that the same request may have had; undefined: it has no version. */
+  readonly version?: string | undefined
 }
 
 /** What an operation takes: the fields of path, query and body, as the contract decodes them. */
@@ -68,7 +79,14 @@ function implement(route: AppRoute, handler: Handler<object, unknown>, publicUrl
   return async ({ params, query, body, req, res }: CheckedRequest) => {
     if (route.method === 'GET') await waitForConnection(res)
     const input = { ...(hasPath && params), ...(hasQuery && query), ...(hasBody && body) }
-    const result = await handler(input, req.identity.account)
+    const condition = req.headers['if-none-match']
+    const isKnown = (version: string) => matches(condition, tagOf(version, query))
+    const result = await handler(input, req.identity.account, condition === undefined ? undefined : isKnown)
+    if (result.version !== undefined) {
+      const [name, value] = REVALIDATED
+      res.vary('Authorization').setHeader(name, value).setHeader('ETag', tagOf(result.version, query))
+      if (isKnown(result.version)) return { status: 304, body: undefined }
+    }
     if (result.nextCursor !== undefined) {
       const target = publicUrl === undefined ? '' : publicUrl + req.path
       res.setHeader('Link', nextPage(target, { ...query, cursor: result.nextCursor }))
@@ -77,14 +95,33 @@ function implement(route: AppRoute, handler: Handler<object, unknown>, publicUrl
   }
 }
 
+/** A client may keep the response for itself, and asks each time whether it is still the same. */
+const REVALIDATED = ['Cache-Control', 'private, no-cache'] as const
+
+/** Returns the `ETag` of a body: its version, and what the request has selected of it. */
+function tagOf(version: string, query: Query): string {
+  const selection = writeQuery(query)
+  return selection === '' ? `"${version}"` : `"${version}?${selection}"`
+}
+
+/** Whether an `If-None-Match` names a tag: `*`, or one of a list, also as a weak one (RFC 9110 section 13.1.2). */
+function matches(condition: string | undefined, tag: string): boolean {
+  const tags: readonly string[] = condition?.match(/"[^"]*"/g) ?? []
+  return tags.includes(tag) || condition?.trim() === '*'
+}
+
 /**
  * Returns the `Link` header to the next page, which has every parameter of this one, so that a filter is not lost.
  *
  * @param target the URL without a query; empty: relative to the requested URL (RFC 8288 section 3.1)
  */
 export function nextPage(target: string, query: Query): string {
+  return `<${target}?${writeQuery(query)}>; rel="next"`
+}
+
+function writeQuery(query: Query): string {
   const pairs = Object.entries(query).flatMap(([name, values]) =>
     [values ?? []].flat().map((value): [string, string] => [name, String(value)]),
   )
-  return `<${target}?${new URLSearchParams(pairs)}>; rel="next"`
+  return new URLSearchParams(pairs).toString()
 }

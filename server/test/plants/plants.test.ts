@@ -11,6 +11,7 @@ import {
   newDatabase,
   openConnection,
   rejectName,
+  runSql,
 } from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createCursors } from '../../src/plants/cursor.ts'
@@ -21,13 +22,14 @@ const server = await startTestServer()
 let accounts = 0
 /** Creates a token of an account that has no plants, and what creates its plants and lists their names. */
 async function newAccount() {
-  const { token } = await server.createToken({ account: `account ${++accounts}` })
+  const account = `account ${++accounts}`
+  const { token } = await server.createToken({ account })
   const post = (body: string) => server.post(body, { token })
   const list = async () => {
     const plants = (await (await server.call('/plants', { token })).json()) as { name: string }[]
     return plants.map(({ name }) => name)
   }
-  return { token, list, post }
+  return { account, token, list, post }
 }
 
 test('of fifty concurrent plants with one id, all get a 200 if they are the same, else one', async () => {
@@ -133,4 +135,69 @@ test('servers of one database accept each other’s cursors, also after a restor
   await Promise.all([one.close(), other.close()])
   await using restored = await startTestServer({ databaseUrl: await copyDatabase(databaseUrl) })
   expect(await list(restored, cursor)).toEqual(rest)
+})
+
+test('a list that has not changed is a 304, whatever changes it, and each page has a tag of its own', async () => {
+  const { account, token, post } = await newAccount()
+  const get = async (path: string, condition?: string, method = 'GET') => {
+    const headers = condition === undefined ? {} : { 'If-None-Match': condition, 'Cache-Control': 'no-cache' }
+    const response = await server.call(path, { token, method, headers })
+    return { status: response.status, body: await response.text(), headers: response.headers }
+  }
+  const tags = new Set<string>()
+  const tagOf = async (path = '/plants') => {
+    const { headers } = await get(path)
+    return headers.get('etag') as string
+  }
+  const empty = await tagOf()
+  expect((await get('/plants', empty)).status).toBe(304)
+  for (const id of [1, 2, 3]) await post(`{"id":${id},"name":"plant ${id}"}`)
+  expect((await get('/plants', empty)).status).toBe(200)
+
+  const paths = ['/plants', '/plants?limit=1', '/plants?limit=2', '/plants?limit=2&unknown=,']
+  for (const path of paths) {
+    const etag = await tagOf(path)
+    tags.add(etag)
+    for (const condition of [etag, `W/${etag}`, `"other", ${etag}`, `${etag},"a,b"`, '*', ' * ']) {
+      for (const method of ['GET', 'HEAD']) {
+        const { status, body, headers } = await get(path, condition, method)
+        expect([condition, status, body]).toEqual([condition, 304, ''])
+        expect(Object.fromEntries(headers)).toMatchObject({
+          etag,
+          'cache-control': 'private, no-cache',
+          vary: 'Authorization',
+        })
+        expect(headers.get('content-type')).toBe(null)
+        expect(headers.get('x-request-id')).toMatch(/./)
+      }
+    }
+    for (const condition of ['"other"', etag.slice(1, -1), '', `"x${etag.slice(1)}`]) {
+      expect([condition, (await get(path, condition)).status]).toEqual([condition, 200])
+    }
+  }
+  // An unknown parameter selects nothing.
+  expect(tags.size).toBe(3)
+
+  const statements = [
+    `UPDATE "Plant" SET "tag" = 'fern' WHERE "account" = '${account}' AND "id" = '3'`,
+    `DELETE FROM "Plant" WHERE "account" = '${account}' AND "id" = '3'`,
+  ]
+  for (const change of [
+    () => post('{"id":4,"name":"plant 4"}'),
+    ...statements.map((sql) => () => runSql(server.databaseUrl, sql)),
+  ]) {
+    const before = await Promise.all(paths.map(tagOf))
+    // Of another account.
+    await (await newAccount()).post('{"id":1,"name":"other"}')
+    for (const [index, path] of paths.entries()) expect((await get(path, before[index])).status).toBe(304)
+    await change()
+    for (const [index, path] of paths.entries()) expect((await get(path, before[index])).status).toBe(200)
+  }
+  // An error is no list.
+  const failed = await get('/plants?limit=0', '*')
+  expect([failed.status, failed.headers.get('cache-control'), failed.headers.get('etag')]).toEqual([
+    400,
+    'no-store',
+    null,
+  ])
 })

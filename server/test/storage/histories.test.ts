@@ -18,9 +18,11 @@ async function killUnderLoad(
   count: number,
   killDatabase = async (_signal: NodeJS.Signals) => {},
 ): Promise<void> {
-  const tokens = await createTokens(databaseUrl, 'alice', 'bob')
+  const tokens = await createTokens(databaseUrl, 'alice', 'bob', 'calm')
   const servers = await Promise.all(Array.from({ length: count }, () => startKillable(databaseUrl)))
-  const targets = servers.flatMap(({ url }) => tokens.map((token) => ({ url, ...token })))
+  const targets = servers.flatMap(({ url }) =>
+    tokens.map((token) => ({ url, ...token, isCalm: token.account === 'calm' })),
+  )
   const load = startLoad(...(targets as [(typeof targets)[0]]))
   await load.during(async () => {
     for (let kill = 0; kill < KILLS; kill++) {
@@ -30,6 +32,7 @@ async function killUnderLoad(
     }
     await load.progress()
   })
+  expect(load.unchanged()).toBeGreaterThan(0)
   for (const server of servers) expect(await server.end()).toBe(0)
 }
 
