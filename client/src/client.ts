@@ -23,7 +23,8 @@ export interface PlantStoreClient extends Operations {
   readonly safe: SafeOperations
 
   /**
-   * The operations, returning the status, headers and request id of the response with the data.
+   * The operations, returning the status, headers and request id of the response with the data. With the `etag` of an
+   * earlier response in the header `If-None-Match`, the status is 304 and the data undefined where it is still the same.
    *
    * @example
    * const { data, requestId, nextCursor } = await client.raw.getPlants({ limit: 20 })
@@ -145,7 +146,7 @@ function createClient(settings: Settings): PlantStoreClient {
       const next = paged && nextCursor(response, new Set([Object(parameters[0]).cursor]))
       return { data: response.data, ...response.head, attempts: response.call.attempts, nextCursor: next }
     }
-    direct[operation] = async (...parameters) => (await send(...parameters)).data
+    direct[operation] = async (...parameters) => requireData(await send(...parameters)).data
     raw[operation] = sendRaw
     safe[operation] = (...parameters) =>
       sendRaw(...parameters).then(
@@ -174,11 +175,18 @@ async function* iteratePages(
   let { limit = 100, cursor } = Object(input)
   const cursors = new Set([cursor])
   do {
-    const page = await sendCall(prepare({ limit, cursor }))
+    const page = requireData(await sendCall(prepare({ limit, cursor })))
     yield* page.data as unknown[]
     cursor = nextCursor(page, cursors)
     cursors.add(cursor)
   } while (cursor !== undefined)
+}
+
+/** Rejects the 304 of a caller that has the data, and asks with a method that returns nothing else. */
+function requireData(response: CallResponse): CallResponse {
+  const { head, call } = response
+  if (head.status !== 304) return response
+  throw new MalformedResponseError('a 304 for your If-None-Match, which raw and safe return', head, call)
 }
 
 /**

@@ -62,8 +62,8 @@ export async function openForSchemaEngine(url: string, method: string): Promise<
     const what = `${file} is in use: stop the server, Prisma Studio and other programs that use it, and retry`
     database.reason = prismaError('P1008', what, cause)
   })
-  const [library] = await select(connection, 'SELECT sqlite_version() AS version')
-  requireSafeSqlite(String(library?.['version']), 'better-sqlite3')
+  const { rows } = await connection.queryRaw({ sql: 'SELECT sqlite_version()', args: [], argTypes: [] })
+  requireSafeSqlite(String(rows[0]?.[0]), 'better-sqlite3')
   const database: SchemaEngineDatabase = {
     provider: 'sqlite',
     adapterName: '@plant-store/prisma',

@@ -56,7 +56,10 @@ export async function readText(
 }
 
 /** What a call expects of its response. */
-export type Returns = Pick<Route, 'status' | 'returns' | 'parse'>
+export interface Returns extends Pick<Route, 'status' | 'returns' | 'parse'> {
+  /** The headers of its request, names in lower case: with `if-none-match`, the response may be a 304. */
+  readonly headers: Readonly<Record<string, string>>
+}
 
 /**
  * Reads the data of a response. Its fields are not checked, so that a later service may add some.
@@ -67,6 +70,7 @@ export type Returns = Pick<Route, 'status' | 'returns' | 'parse'>
 export function readData(text: string, head: ResponseHead, call: CallInfo & Returns): unknown {
   const { status, headers } = head
   const { returns, parse = JSON.parse } = call
+  if (status === 304 && call.headers['if-none-match']) return undefined
   if (status === call.status && !returns) return undefined
   const data = orUndefined(() => parse(text))
   if (status === call.status && (returns === 'array' ? Array.isArray(data) : isObject(data))) return data
