@@ -1,4 +1,4 @@
-import { ApiError, type CallInfo, MalformedResponseError, type ResponseHead } from '../errors.ts'
+import { ApiError, type CallInfo, MalformedResponseError, type ResponseHead, type ResponseHeaders } from '../errors.ts'
 import type { ErrorBody } from '../generated/types.ts'
 import { observe } from '../hooks.ts'
 import type { FetchResponse } from '../options.ts'
@@ -11,13 +11,18 @@ export function readHead({ status, headers }: Pick<FetchResponse, 'status' | 'he
     status,
     headers,
     requestId: headers.get('x-request-id') ?? undefined,
-    retryAfterMs: readRetryAfter(headers.get('retry-after') ?? ''),
+    retryAfterMs: readRetryAfter(headers),
   }
 }
 
-/** Parses `Retry-After`, seconds or a date, into milliseconds from now. */
-function readRetryAfter(value: string): number | undefined {
-  const wait = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
+/**
+ * Parses `Retry-After`, seconds or a date, into milliseconds from now. A date is compared with that of the response,
+ * since the clock of the app may be wrong; with that clock where a page of another origin cannot read `Date`.
+ */
+function readRetryAfter(headers: ResponseHeaders): number | undefined {
+  const value = headers.get('retry-after') ?? ''
+  const now = Date.parse(headers.get('date') ?? '') || Date.now()
+  const wait = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now
   return wait >= 0 ? wait : wait < 0 ? 0 : undefined
 }
 

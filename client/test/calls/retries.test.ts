@@ -52,21 +52,28 @@ describe('attempts of creating a plant', () => {
 const NOW = Date.UTC(2026, 10, 24)
 
 describe('the delay before a retry', () => {
-  test.each<[random: number, retryDelay: number | undefined, retryAfter: string | undefined, delays: number[]]>([
-    [1, undefined, undefined, [300, 600, 1200, 2400, 4800, 5000]],
-    [0.5, undefined, undefined, [150, 300]],
-    [1, 10, undefined, [10, 20]],
-    [1, 8000, undefined, [8000, 8000]],
-    [1, undefined, '7', [7300]],
-    [1, undefined, '60', [60_300]],
-    [1, undefined, new Date(NOW + 30_000).toUTCString(), [30_300]],
-    ...[new Date(0).toUTCString(), 'soon', '-1', ''].map((invalid) => [1, undefined, invalid, [300]] as never),
-  ])('is %d of retryDelay %s, doubling up to 5 s, plus the Retry-After "%s": %j ms', async (...row) => {
-    const [random, retryDelay, retryAfter, delays] = row
+  const date = (seconds: number) => new Date(NOW + seconds * 1000).toUTCString()
+  /** An hour ahead of this machine. */
+  const ahead = date(3600)
+  test.each<[random: number, retryDelay: number | undefined, headers: Record<string, string>, delays: number[]]>([
+    [1, undefined, {}, [300, 600, 1200, 2400, 4800, 5000]],
+    [0.5, undefined, {}, [150, 300]],
+    [1, 10, {}, [10, 20]],
+    [1, 8000, {}, [8000, 8000]],
+    [1, undefined, { 'retry-after': '7' }, [7300]],
+    [1, undefined, { 'retry-after': '60' }, [60_300]],
+    [1, undefined, { 'retry-after': date(30) }, [30_300]],
+    [1, undefined, { 'retry-after': date(30), date: 'today' }, [30_300]],
+    [1, undefined, { 'retry-after': date(3602), date: ahead }, [2300]],
+    [1, undefined, { 'retry-after': date(-3598), date: date(-3600) }, [2300]],
+    [1, undefined, { 'retry-after': '2', date: ahead }, [2300]],
+    ...[date(-60), 'soon', '-1', ''].map((invalid) => [1, undefined, { 'retry-after': invalid }, [300]] as never),
+  ])('is %d of retryDelay %s, doubling up to 5 s, plus the Retry-After of %j: %j ms', async (...row) => {
+    const [random, retryDelay, headers, delays] = row
     vi.mocked(Math.random).mockReturnValue(random)
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now: NOW })
     const store = createFakePlantStore()
-    store.failNext({ status: 503, ...(retryAfter !== undefined && { headers: { 'retry-after': retryAfter } }) }, 20)
+    store.failNext({ status: 503, headers }, 20)
     const [times, seen]: [number[], unknown[]] = [[], []]
     const request = () => void times.push(Date.now())
     const error = (_: unknown, __: unknown, delay: unknown) => seen.push(delay)
