@@ -12,7 +12,7 @@ import { type OperationName, routes } from './generated/routes.ts'
 import { type Attempt, type Hooks, logHooks, observe } from './hooks.ts'
 import { CONFLICT, explainToken, type FetchInit, isToken, mergeOptions, type Settings, type Signal } from './options.ts'
 import { defaultHeaders, type Fields, readHeaders, withoutNull, writeRequest } from './wire/request.ts'
-import { type Returns, readData, readHead, readText } from './wire/response.ts'
+import { type Returns, readData, readHead, readText, requireResponse } from './wire/response.ts'
 import { orUndefined, reject } from './wire/values.ts'
 
 /** A call of an operation, and how far it is. */
@@ -130,6 +130,7 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal:
   // Following a redirect would pass on the token, and turn a POST into a GET.
   const init = { method: attempt.method, headers, body, redirect: 'manual', signal }
   const response = await (settings.fetch ?? fetch)(attempt.url, init as object as FetchInit)
+  requireResponse(response)
   const head = readHead(response)
   return [head, await readText(response, settings.maxResponseBytes, head, call)] as const
 }

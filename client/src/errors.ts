@@ -225,7 +225,8 @@ export class TokenError extends BaseError {
 }
 
 /**
- * The input or an option is invalid, or a `request` hook failed, whose error is the `cause`. The attempt was not sent.
+ * The input or an option is invalid, or a `request` hook failed, whose error is the `cause`. The attempt was not sent,
+ * unless `fetch` returned what is not a response, or one that is already read.
  */
 export class UsageError extends BaseError {
   declare readonly kind: 'usage'

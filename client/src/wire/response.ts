@@ -3,7 +3,20 @@ import type { ErrorBody } from '../generated/types.ts'
 import { observe } from '../hooks.ts'
 import type { FetchResponse } from '../options.ts'
 import type { Route } from './request.ts'
-import { isObject, orUndefined } from './values.ts'
+import { isObject, orUndefined, reject } from './values.ts'
+
+/**
+ * Requires a response whose body is not read yet. Anything else is a mistake of the app's `fetch`: the service has
+ * processed the request, so a retry could not help.
+ *
+ * @throws {UsageError} with what `fetch` must return
+ */
+export function requireResponse(response: FetchResponse): void {
+  const { status, headers, text, body, bodyUsed } = Object(response)
+  const isResponse = [headers?.get, text].every((method) => typeof method === 'function') && Number.isInteger(status)
+  if (!isResponse) reject('fetch', 'must return a Response')
+  if (bodyUsed || body?.locked) reject('fetch', 'must return a Response that is not read yet; read its clone() instead')
+}
 
 /** Reads the head of a response. */
 export function readHead({ status, headers }: Pick<FetchResponse, 'status' | 'headers'>): ResponseHead {

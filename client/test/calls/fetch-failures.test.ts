@@ -1,6 +1,6 @@
-/** Whatever makes `fetch` throw is a connection error with its cause, and retried unless a retry cannot help. */
+/** What makes `fetch` throw is a connection error with its cause, and retried unless a retry cannot help. What it returns is a response. */
 import { expect, test, vi } from 'vitest'
-import { ConnectionError, createPlantStoreClient } from '../../src/index.ts'
+import { ConnectionError, createPlantStoreClient, type Fetch, UsageError } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { startTinyServer } from '../helpers/tiny-server.ts'
@@ -26,6 +26,25 @@ test.each<[string, unknown, reason: string, isRetried?: boolean]>([
   expect(error).toMatchObject({ kind: 'connection', retryable: isRetried, detail: `connection failed${reason}` })
   expect(error.message).toBe(`GET http://plant-store.test/plants: ${error.detail}${isRetried ? ' (attempt 2)' : ''}`)
   expect([error.cause, fetch.mock.calls.length]).toEqual([thrown, isRetried ? 2 : 1])
+})
+
+const READ = 'must return a Response that is not read yet; read its clone() instead'
+test.each<[string, (response: Response) => unknown, reason?: string]>([
+  ['nothing', () => undefined],
+  ['null', () => null],
+  ['text', (response) => response.text()],
+  ['the data', (response) => response.json()],
+  ['what another library returns', ({ status }) => ({ status, headers: { date: '' }, data: [] })],
+  ['a response that is read', (response) => response.json().then(() => response), READ],
+  ['a response that is being read', (response) => response.text() && response, READ],
+  ['a response with a reader', (response) => response.body?.getReader() && response, READ],
+])('a fetch that returns %s is an error that says what it must return, and nothing is sent again', async (...row) => {
+  const [, returned, reason = 'must return a Response'] = row
+  const store = createFakePlantStore()
+  const fetch = async (...request: Parameters<Fetch>) => returned((await store.fetch(...request)) as Response) as never
+  const error = await failureOf(createPlantStoreClient({ ...store, fetch }).getPlants(), UsageError)
+  expect(error).toMatchObject({ detail: `fetch: ${reason}`, attempts: 1, retryable: false })
+  expect(store.requests).toHaveLength(1)
 })
 
 test('in this runtime, a server without TLS is a temporary failure, and a port that fetch refuses is not', async () => {
