@@ -110,8 +110,8 @@ const TEMPORARY: readonly unknown[] = [
   ...[520, 521, 522, 523, 524, 530],
 ]
 
-/** What no retry changes: a certificate that is not trusted, a port that `fetch` refuses. */
-const PERMANENT = /certificate|CERT|bad port/
+/** What no retry changes: a certificate that is not trusted, a port or a signal of another realm that `fetch` refuses. */
+const PERMANENT = /certificate|CERT|bad port|AbortSignal/
 
 /** Decides whether a failure may be temporary, and its request can be sent again. */
 function isRetryable(

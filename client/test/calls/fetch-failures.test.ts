@@ -7,6 +7,7 @@ import { startTinyServer } from '../helpers/tiny-server.ts'
 
 const caused = (code: string) => new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) })
 
+const otherRealm = 'RequestInit: Expected signal ("AbortSignal {}") to be an instance of AbortSignal'
 const untrusted = 'The certificate for this server is invalid.'
 test.each<[string, unknown, reason: string, isRetried?: boolean]>([
   ['of Node.js', caused('ECONNREFUSED'), ': ECONNREFUSED'],
@@ -18,6 +19,7 @@ test.each<[string, unknown, reason: string, isRetried?: boolean]>([
   ['whose message cannot be read', { get message() { throw 1 } }, ''], // biome-ignore format: one line
   ['of Node.js about a certificate', caused('DEPTH_ZERO_SELF_SIGNED_CERT'), ': DEPTH_ZERO_SELF_SIGNED_CERT', false],
   ['of Safari about a certificate', new TypeError(untrusted), `: ${untrusted}`, false],
+  ['of Node.js about the signal of jsdom', new TypeError(`${otherRealm}.`), `: ${otherRealm}.`, false],
 ])('a failure %s has its reason and cause, and is retried unless that is final', async (...row) => {
   const [, thrown, reason, isRetried = true] = row
   const fetch = vi.fn().mockRejectedValue(thrown)

@@ -43,6 +43,16 @@ await trace.getTracer('app').startActiveSpan('page', async (span) => {
 })
 `
 
+/** Tests of a page that calls the service. */
+const fetching = `/** @jest-environment ./jsdom-with-fetch.js */
+const { createPlantStoreClient } = require('@plant-store/client')
+test('a page lists plants', async () => expect(await createPlantStoreClient().getPlants()).toEqual([]))
+test('a page aborts', () => {
+  const signal = AbortSignal.abort()
+  return expect(createPlantStoreClient({ signal }).getPlants()).rejects.toMatchObject({ kind: 'aborted' })
+})
+`
+
 /** What the recipes leave to the reader. */
 const layout = `import type { ReactNode } from 'react'
 export default function Layout({ children }: { children: ReactNode }) {
@@ -84,9 +94,13 @@ const runTool = (script: string, parameters: string[] = [], cwd = app, settings:
 
 test('all compile', () => runTool('typescript/bin/tsc'))
 
-test('the package runs in Jest, in jsdom, which has no fetch', async () => {
-  const report = JSON.parse(await runTool('jest/bin/jest.js', ['page.test.js', '--json', '--testTimeout=60000']))
-  expect(report).toMatchObject({ success: true, numPassedTests: 1 })
+test('the package runs in Jest, in jsdom, with the fake and with fetch', async () => {
+  const { url, token } = service
+  await writeFile(path.join(app, 'fetching.test.js'), fetching)
+  const parameters = ['page.test.js', 'fetching.test.js', '--json', '--testTimeout=60000']
+  const settings = { PLANT_STORE_URL: url, PLANT_STORE_TOKEN: token }
+  const report = JSON.parse(await runTool('jest/bin/jest.js', parameters, app, settings))
+  expect(report).toMatchObject({ success: true, numPassedTests: 3 })
 })
 
 test('a test with Mock Service Worker, 2 and 3, passes in Vitest', async () => {
