@@ -16,7 +16,8 @@ export interface Operations {
   /**
    * Returns all plants from the system that the user has access to, in order of creation, as one JSON array. With
    * `limit` it returns one page and, if there are more, a `Link` header with `rel="next"` (RFC 8288). Plants that are
-   * created while you page never shift a page.
+   * created while you page never shift a page. With the `ETag` of an earlier response in `If-None-Match`, it returns
+   * a 304 if that list or page is still the same.
    */
   getPlants(input?: GetPlantsInput, options?: CallOptions): Promise<Plant[]>
 }

@@ -123,6 +123,8 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   const baseUrl = readBaseUrl(options.baseUrl ?? 'http://plant-store.test')
   const tokens = new Map<string, FakeToken>()
   const accounts = new Map<string, Account>()
+  /** A number for each body that a request of an account has got. */
+  const tags = new Map<string, number>()
   const requests: FakeRequest[] = []
   const faults: { readonly fault: Fault; readonly operation: OperationName | undefined; times: number }[] = []
 
@@ -157,15 +159,29 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
       const { operation, segments, query } = findOperation(request)
       const account = authenticate(token, requestRules[operation].scope)
       const input = readInput(operation, segments, query, request.body)
-      const { data, nextCursor } = handle(operation, input, account)
+      const { data, nextCursor, hasVersion } = handle(operation, input, account)
       const parameters = new URLSearchParams(query)
-      if (nextCursor === undefined) return jsonResponse(routes[operation].status, data, {})
-      parameters.set('cursor', nextCursor)
-      return jsonResponse(routes[operation].status, data, { link: `<?${parameters}>; rel="next"` })
+      if (nextCursor !== undefined) parameters.set('cursor', nextCursor)
+      const link = nextCursor === undefined ? undefined : { link: `<?${parameters}>; rel="next"` }
+      const response = jsonResponse(routes[operation].status, data, { ...link })
+      return hasVersion ? revalidate(response, request) : response
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       return jsonResponse(error.status, error.body, Object.fromEntries(error.headers as Headers))
     }
+  }
+
+  /** Gives a response the tag of its body, and makes it a 304 where the request names that. */
+  function revalidate({ status, headers, body }: FakeResponse, { account, url, headers: sent }: FakeRequest) {
+    const key = JSON.stringify([account, url, body])
+    const number = tags.get(key) ?? tags.size
+    tags.set(key, number)
+    const tagged = { ...headers, etag: `"${number}"`, 'cache-control': 'private, no-cache', vary: 'Authorization' }
+    const condition = sent['if-none-match'] ?? ''
+    const isSame = condition.trim() === '*' || (condition.match(/"[^"]*"/g) ?? []).some((tag) => tag === tagged.etag)
+    if (!isSame) return { status, headers: tagged, body }
+    const { 'content-type': _, ...rest } = tagged as Record<string, string>
+    return { status: 304, headers: rest, body: '' }
   }
 
   /**
@@ -238,6 +254,13 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   const others = { requests, createToken, revokeToken, add, plants, failNext, reset }
   // All others are inherited, so that the store, and a spread of it, has the options of a client and nothing else.
   return Object.assign(Object.create(others), { baseUrl, token: createToken(), fetch })
+}
+
+/** A response of the fake; the body is empty if there is none. */
+interface FakeResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
 }
 
 /** Creates the response of a fault. */
