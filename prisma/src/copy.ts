@@ -1,6 +1,6 @@
 import { loadEngine } from './address.ts'
 import { openDatabase } from './database.ts'
-import { type Engine, type OnProgress, type Session, StorageError } from './engine.ts'
+import { type Engine, type OnProgress, type OnWaiting, type Session, StorageError } from './engine.ts'
 import { checkMigrated, migrateDatabase } from './migrations.ts'
 
 /** What was copied. */
@@ -10,6 +10,14 @@ export interface CopyResult {
   readonly target: string
   readonly plants: number
   readonly tokens: number
+}
+
+/** What a copy reports. */
+export interface CopyOptions {
+  /** Called with the number of plants. */
+  onProgress?: OnProgress
+  /** Called with a sentence about the process that keeps it waiting. */
+  onWaiting?: OnWaiting
 }
 
 /** A connection of a copy, and the name of its database in messages. */
@@ -56,21 +64,24 @@ const CONTINUE_AFTER = `SELECT setval(${SEQUENCE}, greatest($1::bigint, pg_seque
  * which is migrated if needed. The source is only read. All or nothing: if anything fails, the target is still empty.
  *
  * @param from,to DATABASE_URLs, see `databaseUrl`
- * @param onProgress is called with the number of plants
  * @throws {StorageError} if the source does not exist or needs a migration, or is changed meanwhile; the target is not
  *   empty; one of them is of another engine or cannot be used
  */
-export async function copyDatabase(from: string, to: string, onProgress?: OnProgress): Promise<CopyResult> {
+export async function copyDatabase(
+  from: string,
+  to: string,
+  { onProgress, onWaiting }: CopyOptions = {},
+): Promise<CopyResult> {
   const [source, target] = [await loadEngine(from), await loadEngine(to)]
   if (source.name !== 'sqlite' || target.name !== 'postgresql') {
     throw new StorageError(`${source.subject} cannot be copied to ${target.subject}: copy from SQLite to PostgreSQL`)
   }
   await checkMigrated(from)
   await using reading = await source.beginReading()
-  await migrateDatabase(to)
+  await migrateDatabase(to, undefined, { onWaiting })
   // A server would reject a database that does not keep what is promised: better before the copy than after it.
   await (await openDatabase(to)).close()
-  await using writing = await target.beginWriting()
+  await using writing = await target.beginWriting(onWaiting)
   const counts = await copyAll({ ...source, ...reading }, { ...target, ...writing }, onProgress)
   await writing.commit()
   return { source: source.subject, target: target.subject, plants: counts.Plant, tokens: counts.Token }

@@ -35,8 +35,12 @@ export interface Engine {
   logBytes?: () => Promise<number>
   /** Opens a connection of its own to read, which sees what was confirmed. */
   beginReading(): Promise<Session>
-  /** Opens a connection of its own, with a transaction that keeps other migrations out. */
-  beginWriting(): Promise<Transaction>
+  /**
+   * Opens a connection of its own, with a transaction that keeps other migrations out, and that no time limit ends.
+   *
+   * @param onWaiting is called with a sentence about the process that keeps it waiting, on PostgreSQL
+   */
+  beginWriting(onWaiting?: OnWaiting): Promise<Transaction>
   /** Takes from other roles the rights to tables that they have by default; absent where an engine has no roles. */
   revokeRights?: (connection: Connection, tables: readonly string[]) => Promise<void>
 }
@@ -110,6 +114,9 @@ export interface OpenOptions {
   /** How long a statement waits for a database that is locked or not reachable, in milliseconds. Default: 2000. */
   patience?: number
 }
+
+/** Is called with a sentence about what keeps a long step waiting. */
+export type OnWaiting = (reason: string) => void
 
 /** Is called with how much of a long step is done: bytes, rows or migrations. */
 export type OnProgress = (done: number, total: number) => void

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { loadEngine } from './address.ts'
-import { type Connection, type Engine, type OnProgress, StorageError, writeTime } from './engine.ts'
+import { type Connection, type Engine, type OnProgress, type OnWaiting, StorageError, writeTime } from './engine.ts'
 import { retry, STARTUP_PAUSE } from './patience.ts'
 
 /** One folder of `migrations/`. */
@@ -66,6 +66,8 @@ export interface MigrateOptions {
   onPending?: (names: string[], isNew: boolean) => void
   /** Called with the name of each migration before it is applied. */
   onMigration?: (name: string, ...progress: Parameters<OnProgress>) => void
+  /** Called with a sentence about the process that keeps it waiting, on PostgreSQL. */
+  onWaiting?: OnWaiting | undefined
 }
 
 /**
@@ -82,7 +84,7 @@ export interface MigrateOptions {
 export async function migrateDatabase(
   url: string,
   folder?: string,
-  { onPending, onMigration }: MigrateOptions = {},
+  { onPending, onMigration, onWaiting }: MigrateOptions = {},
 ): Promise<{ applied: string[] }> {
   const engine = await loadEngine(url)
   const migrations = await readMigrations(folder ?? engine.migrationsFolder)
@@ -93,7 +95,7 @@ export async function migrateDatabase(
     pending.map(({ name }) => name),
     pending.length === migrations.length,
   )
-  await using transaction = await engine.beginWriting()
+  await using transaction = await engine.beginWriting(onWaiting)
   const { connection, commit } = transaction
   const applied = await applyMigrations(connection, engine, migrations, onMigration)
   await engine.revokeRights?.(connection, [HISTORY, ...migrations.flatMap(createdTables)])
@@ -145,15 +147,16 @@ async function pendingMigrations(
     return [...migrations]
   }
 
-  const missing = new Map(migrations.map((migration) => [migration.name, migration]))
+  const ours = new Map(migrations.map((migration) => [migration.name, migration]))
   const applied = await connection.query<AppliedMigration>(SELECT_APPLIED)
-  if (applied.length > 0 && !applied.some(({ name }) => missing.has(name))) rejectOther('migrations')
+  if (applied.length > 0 && !applied.some(({ name }) => ours.has(name))) rejectOther('migrations')
   for (const each of applied) {
-    const mismatch = findMismatch(each, missing.get(each.name))
+    const mismatch = findMismatch(each, ours.get(each.name))
     if (mismatch) throw new StorageError(`${subject} ${mismatch}`)
-    missing.delete(each.name)
   }
-  return [...missing.values()]
+  // A name may be there twice: `pg_dump --data-only` into a migrated database.
+  for (const { name } of applied) ours.delete(name)
+  return [...ours.values()]
 }
 
 /** Returns why a migration that a database has is not ours, and what to do; undefined: it is ours. */

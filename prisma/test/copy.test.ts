@@ -83,7 +83,7 @@ test('everything is copied in order, and the next plant follows', async () => {
   const { length: plants } = (await readStoredRows(source)).plants
   const progress: number[][] = []
   const onProgress: OnProgress = (...each) => progress.push(each)
-  expect(await copyDatabase(source, target, onProgress)).toMatchObject({ plants, tokens: 2 })
+  expect(await copyDatabase(source, target, { onProgress })).toMatchObject({ plants, tokens: 2 })
   expect([progress[0], progress.at(-1)]).toEqual([
     [0, plants],
     [plants, plants],

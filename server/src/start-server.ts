@@ -144,7 +144,10 @@ async function migrate(databaseUrl: string, logger: Logger, onBegin: () => void)
     )
     onBegin()
   }
-  const { applied } = await migrateDatabase(databaseUrl, undefined, { onPending }).finally(() => clearTimeout(timer))
+  const onWaiting = (reason: string) => logger.info(reason)
+  const { applied } = await migrateDatabase(databaseUrl, undefined, { onPending, onWaiting }).finally(() =>
+    clearTimeout(timer),
+  )
   if (applied.length === 0) return
   const seconds = Math.round(performance.now() - begin) / 1_000
   logger.info({ migrations: applied, seconds }, 'database migrated')

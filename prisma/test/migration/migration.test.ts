@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { whyImpossible } from '../../../test/helpers/database/disks.ts'
 import { postgresqlUser } from '../../../test/helpers/database/postgresql.ts'
+import { until } from '../../../test/helpers/programs.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { loadEngine } from '../../src/address.ts'
 import { openDatabase } from '../../src/database.ts'
@@ -145,6 +146,12 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     expect(await migrateDatabase(url)).toEqual({ applied: NAMES })
     expect(await migrateDatabase(url)).toEqual({ applied: [] })
     await runSql(url, INSERT)
+    // As `pg_dump --data-only` into a migrated database does.
+    const columns = 'checksum, finished_at, migration_name'
+    await runSql(
+      url,
+      `INSERT INTO _prisma_migrations (id, ${columns}) SELECT migration_name, ${columns} FROM _prisma_migrations`,
+    )
     const before = await contents()
     const pots = withPots('size INTEGER', engine)
     await checkMigrated(url)
@@ -296,6 +303,32 @@ describe('a PostgreSQL database', () => {
     await expect(migrateDatabase(role.as(url))).rejects.toThrow(
       `${name} does not allow this user to do that (permission denied for schema public): run it as the owner`,
     )
+  })
+
+  test('is migrated whatever time limits its role has, and says for whom that waits', async () => {
+    const { url, name, lock } = await migrated(newPostgresqlDatabase())
+    const role = await newRole('limited', 'SUPERUSER')
+    const limits = [`statement_timeout = '1h'`, `lock_timeout = '1ms'`, `idle_in_transaction_session_timeout = '1h'`]
+    await runSql(url, limits.map((limit) => `ALTER ROLE limited SET ${limit}`).join(';'))
+    const limited = `name ~ '^(statement|lock|idle_in_transaction_session|transaction)_timeout$' AND setting <> '0'`
+    const script = `CREATE TABLE "Limited" AS SELECT name FROM pg_settings WHERE ${limited}`
+    const unlock = await lock()
+    const reasons: string[] = []
+    const onWaiting = (reason: string) => reasons.push(reason)
+    const migrating = migrateDatabase(role.as(url), migrationsWith({ '9_limited': script }, 'postgresql'), {
+      onWaiting,
+    })
+    await Promise.race([migrating, until(() => reasons.length > 0)])
+    const [{ pid } = {}] = await query<{ pid: number }>(
+      url,
+      `SELECT pid FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE objid = 72707369 AND granted AND datname = current_database()`,
+    )
+    await unlock()
+    expect(await migrating).toEqual({ applied: ['9_limited'] })
+    expect(await query(url, 'SELECT * FROM "Limited"')).toEqual([])
+    const by = `the process ${pid} of PostgreSQL (user postgres, since `
+    expect(reasons).toEqual([expect.stringMatching(/since 2\S+Z\): waiting for it$/)])
+    expect(reasons[0]).toContain(`${name} is locked by ${by}`)
   })
 
   test('grants nothing to others by default, old tables and new ones, except to those of rights.sql', async () => {

@@ -62,7 +62,7 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
   ): Promise<void> {
     const settings = readSettings(variables)
     const { logger, flush } = await createLog(settings.logLevel, log)
-    const { step: progress, end } = createProgress(stderr)
+    const { step: progress, notice, end } = createProgress(stderr)
     if (log !== stderr) end()
     const print = (text: string) => {
       end()
@@ -70,7 +70,7 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
     }
     let isLogged = false
     try {
-      await run({ settings, logger, print, progress, isTerminal: stdout.isTTY === true })
+      await run({ settings, logger, print, progress, notice, isTerminal: stdout.isTTY === true })
     } finally {
       end()
       isLogged = await flush()

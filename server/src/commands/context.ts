@@ -10,6 +10,8 @@ export interface Context {
   print(text: string): Promise<void>
   /** Shows on standard error what the command does now, and how far that is, once it takes long. */
   progress(text: string): void
+  /** Prints a line on standard error, now. */
+  notice(text: string): void
   /** Whether standard output is a terminal. */
   isTerminal: boolean
 }
@@ -24,6 +26,8 @@ const CLEAR = '\r\u001b[K'
 export interface Progress {
   /** Notes what it does now, and how far that is. */
   step(text: string): void
+  /** Prints a line now. */
+  notice(text: string): void
   /** Stops showing it, and removes it from a terminal. */
   end(): void
 }
@@ -46,6 +50,9 @@ export function createProgress(stream: LogStream): Progress {
   return {
     step(text) {
       current = text
+    },
+    notice(text) {
+      if (stream.writableLength === 0) stream.write(`${stream.isTTY ? CLEAR : ''}${text}\n`)
     },
     end() {
       clearInterval(timer)

@@ -6,7 +6,6 @@ import {
   openConnection,
   query,
   runSql,
-  SELECT_WAITING,
   sharedPostgresql,
 } from '../../../test/helpers/database/databases.ts'
 import { collect, until } from '../../../test/helpers/programs.ts'
@@ -40,7 +39,7 @@ test('a service moves from SQLite to PostgreSQL: same tokens, lists, bytes and c
   await moved.close()
 })
 
-test('Ctrl+C ends a copy soon and leaves the target empty; a password is in no output', async () => {
+test('a copy says for whom it waits; Ctrl+C ends it soon and leaves the target empty; a password is in no output', async () => {
   const [source, target] = [await newDatabase(), await postgresql.create('locked')]
   await runSql(source, `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Monstera')`)
   // The first plant cannot be inserted.
@@ -50,7 +49,7 @@ test('Ctrl+C ends a copy soon and leaves the target empty; a password is in no o
   const child = spawnCommand(['copy', `--from=${source}`, '--to', withPassword])
   const closed = once(child, 'close')
   const output = collect(child.stdout, child.stderr)
-  await until(async () => (await other.query(SELECT_WAITING)).length > 0)
+  await until(() => / is locked by the process \d+ of PostgreSQL .*: waiting for it\n/.test(output()))
   child.kill('SIGINT')
   expect(await closed).toEqual([130, null])
   await other.close()
