@@ -89,7 +89,7 @@ describe('on PostgreSQL', () => {
 
   const openChanging = (patience: number) =>
     openClient(network.url('promises').replace('postgres@', 'changing:secret@'), { patience })
-  const open = async (patience = 10_000) => (await openChanging(patience)).prisma
+  const open = async (patience = 60_000) => (await openChanging(patience)).prisma
 
   test.each<Moment>(['before', 'during', 'after'])(
     'what was lost %s a statement runs again, and a commit does not',

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { connect, newDatabase } from '../../test/helpers/database/databases.ts'
 import { collect, freePort, until } from '../../test/helpers/programs.ts'
-import { runCommand, spawnCommand, startWithToken } from '../../test/helpers/server/run-command.ts'
+import { runCommand, spawnCommand, startServerProcess, startWithToken } from '../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
 import { startWriting } from '../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary.ts'
@@ -59,7 +59,8 @@ test('a request in flight at shutdown gets its response, and new connections are
 })
 
 test('connections that are never read, handed over or silent end with the shutdown, within its timeout', async () => {
-  const { server } = await startWithToken(folder, 'stuck', { SHUTDOWN_TIMEOUT: '1s', ADMIN_PORT: '0' })
+  const settings = { SHUTDOWN_TIMEOUT: '1s', ADMIN_PORT: '0' }
+  const server = await startServerProcess({ DATABASE_URL: await newDatabase(), ...settings })
   const docs = get('/docs/swagger-ui-bundle.js', { ...KEEP_ALIVE, ...NO_TOKEN })
   const connect = 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n'
   for (const url of [server.url, String(server.adminUrl)]) {
@@ -72,19 +73,15 @@ test('connections that are never read, handed over or silent end with the shutdo
   expect(await server.end()).toBe(0)
 })
 
-test('a second signal ends the process immediately', async () => {
-  const { server } = await startWithToken(folder, 'twice', { SHUTDOWN_DELAY: '1m', SHUTDOWN_TIMEOUT: '1m' })
+test('SIGUSR1 opens no inspector, it, SIGUSR2 and a file size limit end nothing, and a second signal ends all immediately', async () => {
+  const settings = { SHUTDOWN_DELAY: '1m', SHUTDOWN_TIMEOUT: '1m' }
+  const server = await startServerProcess({ DATABASE_URL: await newDatabase(), ...settings })
+  for (const signal of ['SIGUSR1', 'SIGUSR2', 'SIGXFSZ'] as const) server.signal(signal)
+  expect((await fetch(`${server.url}/plants`)).status).toBe(401)
   const ended = server.end()
   await until(async () => server.output().includes('"msg":"closing"'))
   await server.end('SIGINT')
   expect(await ended).toBe(130)
-})
-
-test('SIGUSR1 opens no inspector, and neither it, SIGUSR2 nor a file size limit ends the process', async () => {
-  const { server } = await startWithToken(folder, 'ignored')
-  for (const signal of ['SIGUSR1', 'SIGUSR2', 'SIGXFSZ'] as const) server.signal(signal)
-  expect((await fetch(`${server.url}/plants`)).status).toBe(401)
-  expect(await server.end()).toBe(0)
   expect(server.output()).not.toContain('Debugger')
 })
 

@@ -235,7 +235,7 @@ describe('a SQLite file', () => {
     const worker = new Worker(commits, { eval: true, workerData: name })
     onTestFinished(async () => void (await worker.terminate()))
     await once(worker, 'online')
-    for (let count = 0; count < 200; count++) await checkMigrated(url)
+    for (let count = 0; count < 50; count++) await checkMigrated(url)
   })
 
   test('stays as it is where a migration fills its disk, which the message names', async () => {

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
 import { describe, expect, test } from 'vitest'
 import { openConnection, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { freePort, until } from '../../../test/helpers/programs.ts'
 import { afterFile } from '../../../test/helpers/temporary.ts'
@@ -116,7 +115,7 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
     expect(failures).toEqual(failures.map(() => expect.objectContaining({ name: 'StorageError', retryAfter: 5 })))
     expect(failures.length > 0).toBe(reason !== OUT_OF_ORDER && reason !== CACHED)
     // A startup waits for a read-only server, which may be about to become the primary.
-    if (isLong || reason !== READ_ONLY) await expect(openDatabase(as('changing'))).rejects.toThrow(reason)
+    await expect(openDatabase(as('changing'))).rejects.toThrow(reason)
   } finally {
     await run(fix)
   }
@@ -215,7 +214,7 @@ describe.concurrent('a startup waits about 10 s for', () => {
   const UNKNOWN = 'cannot be reached: its host name is unknown; correct it in DATABASE_URL, or check DNS'
   const SILENT = 'does not respond: check that PostgreSQL runs there, DATABASE_URL and the firewall'
 
-  test.runIf(isLong).each([
+  test.each([
     ['a port where nothing listens', CLOSED, '127.0.0.1:PORT/plants'],
     ['a host that does not exist', UNKNOWN, 'does-not-exist.invalid/plants'],
     ['a socket that does not exist', CLOSED, '/plants?host=/does/not/exist'],

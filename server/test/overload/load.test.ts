@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { isNightly } from '../../../test/helpers/long-tests.ts'
 import { until } from '../../../test/helpers/programs.ts'
 import { type ServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
@@ -70,7 +71,7 @@ test('while 10,000 slow connections open, valid requests get a response within a
   expect(await server.end()).toBe(0)
 })
 
-const SOAK = 90_000
+const SOAK = isNightly ? 90_000 : 30_000
 const CLIENTS = 20
 /** The time between two requests of a well-behaved client, in milliseconds. */
 const PAUSE = 50
