@@ -10,6 +10,7 @@ import {
   createClientAdapter,
   numbered,
   type Parameters,
+  type Result,
   type RunStatement,
   toConnection,
 } from './driver-adapter.ts'
@@ -78,6 +79,34 @@ function existingFile(file: string): string {
   throw new StorageError(`${file} leads to a file whose name ends in white space: rename that file`)
 }
 
+/** What writes to a file. */
+interface Writer {
+  /** Returns its thread. Where that has ended, what it was doing fails, and another one opens the same files. */
+  use(known?: OpenedFiles): Promise<OpenedThread>
+  /** Closes the thread, unless its disk does not respond. */
+  close(): Promise<void>
+}
+
+function createWriter(file: string, lateError: () => StorageError): Writer {
+  let thread: Promise<OpenedThread> | undefined
+  return {
+    use(known) {
+      if (thread) return thread
+      const forget = () => {
+        thread = undefined
+      }
+      thread = openThread(file, { known })
+      thread.then(({ ended }) => ended.then(forget), forget)
+      return thread
+    },
+
+    async close() {
+      const opened = await thread?.catch(() => undefined)
+      if (opened) await limitTime(opened.close(), CLOSE_PATIENCE, lateError).catch(() => {})
+    },
+  }
+}
+
 /**
  * Opens a SQLite file. This thread reads the file on a connection that cannot write, not even when it is closed; a
  * thread of its own writes, so that the event loop waits for no disk (docs/decisions/021-writer-thread.md). That one
@@ -86,31 +115,12 @@ function existingFile(file: string): string {
  * @param file its path, without symbolic links
  */
 async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions): Promise<OpenedDatabase> {
-  let writer: Promise<OpenedThread> | undefined
-  /**
-   * Returns the thread that writes. Where it has ended, what it was doing fails, and another one opens the same files.
-   */
-  function useWriter(known?: OpenedFiles): Promise<OpenedThread> {
-    if (writer) return writer
-    const forget = () => {
-      writer = undefined
-    }
-    writer = openThread(file, { known })
-    writer.then(({ ended }) => ended.then(forget), forget)
-    return writer
-  }
-
   const lateError = () => stateError(file, WRITER_LATE)
-  /** Closes the thread, unless its disk does not respond. */
-  async function closeWriter(): Promise<void> {
-    const thread = await writer?.catch(() => undefined)
-    if (thread) await limitTime(thread.close(), CLOSE_PATIENCE, lateError).catch(() => {})
-  }
-
-  const { files } = await retry(useWriter, OPENING)
+  const writer = createWriter(file, lateError)
+  const { files } = await retry(() => writer.use(), OPENING)
   const openReader = async () => connectGuarded(file, { readonly: true }, ({ run }) => void run(FIRST_QUERY), files)
   const { connection, guard } = await retry(openReader, OPENING).catch(async (error) => {
-    await closeWriter()
+    await writer.close()
     throw error
   })
   const gate = createWriteGate(Math.max(patience, REQUEST_PATIENCE), lateError)
@@ -126,24 +136,23 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     }
   }
 
-  const watchedRead = (sql: string, parameters?: Parameters) =>
-    watch(async () => {
-      try {
-        return connection.run(sql, parameters)
-      } finally {
-        guard.requireNotReplaced()
-      }
-    })
-  async function watchedWrite<Result>(run: (thread: Thread) => Promise<Result>): Promise<Result> {
+  async function read(sql: string, parameters?: Parameters): Promise<Result> {
+    try {
+      return connection.run(sql, parameters)
+    } finally {
+      guard.requireNotReplaced()
+    }
+  }
+
+  async function write<Result>(run: (thread: Thread) => Promise<Result>): Promise<Result> {
     if (damage) throw damage
-    return watch(() => gate.run(async () => run(await useWriter(files))))
+    return gate.run(async () => run(await writer.use(files)))
   }
 
   // A statement that fails because the file is locked has done nothing, and nothing else is retried.
   const run: RunStatement = ({ kind, sql }, parameters) => {
-    const once = () =>
-      kind === 'read' ? watchedRead(sql, parameters) : watchedWrite(({ store }) => store(sql, parameters))
-    return retry(once, { patience })
+    const once = () => (kind === 'read' ? read(sql, parameters) : write(({ store }) => store(sql, parameters)))
+    return retry(() => watch(once), { patience })
   }
 
   return {
@@ -155,18 +164,19 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     // A lock is probed with an empty transaction, which writes nothing. Where a write has failed, or the disk looks
     // full or read-only, a page is written: only that shows when it is over, since clients stop writing to a server
     // that is not ready.
-    async probe() {
-      await watchedRead('SELECT "seq" FROM "Plant" LIMIT 1')
-      const writesPage = gate.hasFailed() || (await looksUnwritable(file))
-      await watchedWrite(({ sync, executeScript }) => (writesPage ? sync() : executeScript(LOCK)))
-    },
+    probe: () =>
+      watch(async () => {
+        await read('SELECT "seq" FROM "Plant" LIMIT 1')
+        const writesPage = gate.hasFailed() || (await looksUnwritable(file))
+        await write(({ sync, executeScript }) => (writesPage ? sync() : executeScript(LOCK)))
+      }),
 
     async close() {
       // SQLite would write to files of others. The end of the process writes nothing either: threads end first, and the
       // reader cannot.
       if (!guard.mayClose()) return
       connection.close()
-      await closeWriter()
+      await writer.close()
     },
   }
 }

@@ -7,7 +7,7 @@ import { MOVED, stateError } from './errors.ts'
 const MAX_CLOCK_TICK = 20
 
 /** A file of a database, and what tells it from every other. */
-export interface OpenedFile {
+interface OpenedFile {
   readonly name: string
   readonly inode: string | undefined
 }
@@ -46,7 +46,7 @@ export interface GuardedConnection {
  * @param file without symbolic links, behind which SQLite keeps the others
  * @param inode what {@link inodeOf} returned before the database was opened: it may have been replaced since
  */
-export function findFiles(file: string, inode = inodeOf(file)): OpenedFiles {
+function findFiles(file: string, inode = inodeOf(file)): OpenedFiles {
   const others = [`${file}-wal`, `${file}-shm`].map((name) => ({ name, inode: inodeOf(name) }))
   return [{ name: file, inode }, ...others.filter(({ inode }) => inode !== undefined)]
 }
@@ -66,7 +66,7 @@ export function findFiles(file: string, inode = inodeOf(file)): OpenedFiles {
  *
  * @param opened what {@link findFiles} has found
  */
-export function createFileGuard(opened: OpenedFiles): FileGuard {
+function createFileGuard(opened: OpenedFiles): FileGuard {
   const [{ name: file }] = opened as [OpenedFile]
   const folder = path.dirname(file)
   let trusted: string | undefined
@@ -137,7 +137,7 @@ export function connectGuarded(
 /**
  * Returns what tells a file from every other; undefined if it is missing, or its folder may not be searched any more.
  */
-export function inodeOf(name: string): string | undefined {
+function inodeOf(name: string): string | undefined {
   const stats = statOf(name)
   return stats && `${stats.dev} ${stats.ino}`
 }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { connect, query } from '../../../test/helpers/database/databases.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { openDatabase } from '../../src/database.ts'
-import { createFileGuard, findFiles, inodeOf } from '../../src/sqlite/file-guard.ts'
+import { connectGuarded } from '../../src/sqlite/file-guard.ts'
 import { newMigrated, openClient, openNewClient } from '../helpers/open-client.ts'
 
 async function openNewDatabase() {
@@ -83,11 +83,19 @@ test('a database behind a symbolic link is guarded where it is', async () => {
 
 test('a database that was replaced before its first query is not the one that was opened', async () => {
   const { file } = await newMigrated()
-  const opened = inodeOf(file)
-  copyFileSync(file, `${file}.copy`)
-  renameSync(`${file}.copy`, file)
-  expect(createFileGuard(findFiles(file, opened)).requireNotReplaced).toThrow('was moved, deleted or replaced')
-  expect(createFileGuard(findFiles(file)).requireAll).not.toThrow()
+  const replace = () => {
+    copyFileSync(file, `${file}.copy`)
+    renameSync(`${file}.copy`, file)
+  }
+  for (const [initialize, message] of [
+    [replace, 'was moved, deleted or replaced'],
+    [() => {}, ''],
+  ] as const) {
+    const { connection, guard } = connectGuarded(file, { readonly: true }, initialize)
+    if (message) expect(guard.requireNotReplaced).toThrow(message)
+    else expect(guard.requireAll).not.toThrow()
+    connection.close()
+  }
 })
 
 test('files are looked at by their paths only: opening and closing one would drop the locks of SQLite', () => {
