@@ -1,7 +1,10 @@
 /** Runs what docs/production/several-machines says, as far as one machine can. */
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { migrateDatabase, openDatabase } from '@plant-store/prisma'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { query, runSql, startOwnPostgresql } from './helpers/database/databases.ts'
 import { demandPasswords } from './helpers/database/postgresql.ts'
 import { startFaultyNetwork } from './helpers/network/faulty-network.ts'
@@ -108,13 +111,17 @@ test.runIf(hasPgbouncer)('through PgBouncer, requests succeed soon after Postgre
   await expect.poll(create, { timeout: 10_000 }).toBe(200)
 })
 
-/** Starts nginx with the configuration of the guide, for servers on these ports of this machine. */
-async function startNginx(url: string, [first, second]: readonly number[]) {
+/** Starts nginx with the configuration of a guide, for servers on these ports of this machine. */
+async function startNginx(
+  url: string,
+  [first, second = first]: readonly number[],
+  file = 'several-machines/nginx.conf',
+) {
   const folder = temporaryFolder()
-  const http = readGuide('several-machines/nginx.conf')
+  const http = readGuide(file)
     .replace('listen 80;', `listen ${new URL(url).host};`)
     .replace('/var/log/nginx', folder)
-    .replace('10.0.0.11:3000', `127.0.0.1:${first}`)
+    .replace(/(?:10\.0\.0\.11|127\.0\.0\.1):3000/, `127.0.0.1:${first}`)
     .replace('10.0.0.12:3000', `127.0.0.1:${second}`)
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (name) => `${name}_temp_path ${folder}/${name};`,
@@ -217,6 +224,54 @@ test.runIf(hasNginx).for(operations)(
     expect(received).toEqual({ error: 50300n, message: expect.any(String) })
   },
 )
+
+describe.runIf(hasNginx).each(['nginx.conf', 'several-machines/nginx.conf'])('behind nginx with %s,', (file) => {
+  test('what is compressed are the same bytes, and every id arrives exactly', async () => {
+    const [url, plant] = [`http://127.0.0.1:${await freePort()}`, { name: 'Monstera deliciosa', tag: 'aroid' }]
+    await using server = await startTestServer()
+    await using _nginx = await startNginx(url, [Number(new URL(server.url).port)], file)
+    const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' }
+    for (let id = 2n ** 53n; id < 2n ** 53n + 100n; id++) {
+      const body = String(stringify({ ...plant, id }))
+      const created = await fetch(`${url}/plants`, { method: 'POST', headers, body })
+      expect([created.status, created.headers.get('content-encoding')]).toEqual([200, null])
+    }
+    const [direct, compressed] = [await server.call('/plants'), await fetch(`${url}/plants`, { headers })]
+    expect([compressed.status, compressed.headers.get('content-encoding')]).toEqual([200, 'gzip'])
+    expect(compressed.headers.get('vary')).toContain('Accept-Encoding')
+    const text = await compressed.text()
+    expect(text).toBe(await direct.text())
+    expect(JSON.parse(text)).toEqual(Array(100).fill(plant))
+    const gzip = (name: string) =>
+      readGuide(name)
+        .match(/^ *gzip.*;$/gm)
+        ?.map((line) => line.trim())
+    expect(gzip('container/nginx.conf')).toEqual(gzip(file))
+  })
+
+  test('each piece of a list arrives as it is sent, and a list that breaks off is broken', async () => {
+    let breakOff = () => {}
+    const upstream = createServer(({ url }, response) => {
+      if (url !== '/plants') response.writeHead(404).end()
+      else response.writeHead(200, { 'content-type': 'application/json' }).write('[{"name":"Ficus"}')
+      breakOff = () => response.destroy()
+    })
+    onTestFinished(() => void upstream.close())
+    await once(upstream.listen(0, '127.0.0.1'), 'listening')
+    const url = `http://127.0.0.1:${await freePort()}`
+    await using _nginx = await startNginx(url, [(upstream.address() as AddressInfo).port], file)
+    for (const encoding of ['gzip', 'identity']) {
+      // nginx would give up after a minute.
+      const signal = AbortSignal.timeout(45_000)
+      const list = await fetch(`${url}/plants`, { headers: { 'accept-encoding': encoding }, signal })
+      expect(list.headers.get('content-encoding') ?? 'identity').toBe(encoding)
+      const pieces = list.body?.pipeThrough(new TextDecoderStream()).getReader()
+      expect(await pieces?.read()).toEqual({ done: false, value: '[{"name":"Ficus"}' })
+      breakOff()
+      await expect(pieces?.read()).rejects.toThrow('terminated')
+    }
+  })
+})
 
 /** Sends a request, and returns the body of its response. */
 async function callOf({ method, target, body }: OperationRequest, url: string, token: string): Promise<unknown> {
