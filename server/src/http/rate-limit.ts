@@ -15,7 +15,7 @@ const MAX_WINDOWS = 50_000
 /**
  * Creates a limit of the requests to this process with a token, which the function takes by its id. Each token has a
  * window of its own, which begins with its first request. The response says what is left, in the headers of
- * draft-ietf-httpapi-ratelimit-headers-10.
+ * draft-ietf-httpapi-ratelimit-headers-11.
  *
  * @returns a function that throws an HttpError (429) beyond the limit
  */
