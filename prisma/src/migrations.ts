@@ -31,8 +31,8 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
 interface AppliedMigration {
   readonly name: string
   readonly checksum: string
-  /** NULL: it was interrupted. */
-  readonly finishedAt: unknown
+  /** Null: it was interrupted. As text, since the driver reads no time of another date style. */
+  readonly finishedAt: string | null
 }
 
 const HISTORY = '_prisma_migrations'
@@ -54,8 +54,8 @@ const createHistory = (time: string) => `
     applied_steps_count INTEGER NOT NULL DEFAULT 0
   )`
 const SELECT_APPLIED = `
-  SELECT migration_name AS name, checksum, finished_at AS "finishedAt" FROM _prisma_migrations WHERE rolled_back_at IS NULL
-  ORDER BY migration_name`
+  SELECT migration_name AS name, checksum, CAST(finished_at AS TEXT) AS "finishedAt"
+  FROM _prisma_migrations WHERE rolled_back_at IS NULL ORDER BY migration_name`
 const INSERT_APPLIED = `
   INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name", "started_at", "finished_at", "applied_steps_count")
   VALUES ($1, $2, $3, $4, $5, 1)`

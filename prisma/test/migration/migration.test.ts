@@ -305,11 +305,12 @@ describe('a PostgreSQL database', () => {
     )
   })
 
-  test('is migrated whatever time limits its role has, and says for whom that waits', async () => {
+  test('is migrated whatever time limits and date style its role has, and says for whom that waits', async () => {
     const { url, name, lock } = await migrated(newPostgresqlDatabase())
     const role = await newRole('limited', 'SUPERUSER')
     const limits = [`statement_timeout = '1h'`, `lock_timeout = '1ms'`, `idle_in_transaction_session_timeout = '1h'`]
-    await runSql(url, limits.map((limit) => `ALTER ROLE limited SET ${limit}`).join(';'))
+    const settings = [...limits, `TimeZone = 'Asia/Tokyo'`, `DateStyle = 'SQL, DMY'`]
+    await runSql(url, settings.map((setting) => `ALTER ROLE limited SET ${setting}`).join(';'))
     const limited = `name ~ '^(statement|lock|idle_in_transaction_session|transaction)_timeout$' AND setting <> '0'`
     const script = `CREATE TABLE "Limited" AS SELECT name FROM pg_settings WHERE ${limited}`
     const unlock = await lock()
