@@ -17,6 +17,12 @@ export interface Plants {
   isEmpty(): Promise<boolean>
 }
 
+/**
+ * What the operations do with plants: on PostgreSQL, the role of a server needs the right to, which
+ * docs/production/several-machines/rights.sql grants.
+ */
+export const plantRights: readonly ('INSERT' | 'UPDATE' | 'DELETE')[] = ['INSERT']
+
 /** A list as it is at one moment. */
 export interface ListState {
   /**

@@ -4,6 +4,7 @@ import { contract, errorCatalogue } from '@plant-store/contract'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type AnyRequest, anyRequest } from '../../../test/helpers/any-request.ts'
+import { asServer, newDatabase } from '../../../test/helpers/database/databases.ts'
 import { runs } from '../../../test/helpers/long-tests.ts'
 import { FICUS, type OperationCases, operations, parse, stringify } from '../../../test/helpers/operations.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -18,8 +19,9 @@ interface ServiceUnderTest {
   createToken(token?: Partial<FakeToken>): Promise<string>
 }
 
+/** On PostgreSQL, it has the rights of production. */
 async function startRealService(): Promise<ServiceUnderTest> {
-  const { url, createToken } = await startTestServer()
+  const { url, createToken } = await startTestServer({ databaseUrl: await asServer(await newDatabase()) })
   const create = (token: object = {}) => createToken({ account: randomUUID(), ...token })
   return { url, fetch, createToken: async (token) => (await create(token)).token }
 }

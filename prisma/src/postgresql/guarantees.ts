@@ -1,4 +1,5 @@
 import { type Connection, StorageError } from '../engine.ts'
+import { plantRights } from '../plants.ts'
 import { DURABLY, ON_PRIMARY, SCHEMA } from './statements.ts'
 
 /** The lock that the migrations' trigger takes, so that plants become visible in the order of their numbers. */
@@ -17,6 +18,13 @@ const IN_ORDER = `
     SELECT FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('"Plant"', 'seq')::regclass AND seqcache > 1
   ) THEN 'Numbers are taken in advance' ELSE 'true' END::boolean`
 
+/** Statements that need a right, and change nothing. */
+const USES = {
+  INSERT: 'INSERT INTO "Plant" ("account", "id", "name") SELECT \'\', \'\', \'\' WHERE false',
+  UPDATE: 'UPDATE "Plant" SET "name" = "name" WHERE false',
+  DELETE: 'DELETE FROM "Plant" WHERE false',
+}
+
 /**
  * Reads the tables; if it `writes`, inserts a plant of a quarter of a page as requests do, and undoes that. It fails
  * where a right, a table or room is missing, where row level security hides rows, where commits are lost, and where
@@ -28,6 +36,7 @@ const proof = (writes: boolean) => `
   SELECT WHERE ${ON_PRIMARY} AND ${DURABLY};
   SET LOCAL row_security = off;
   SELECT FROM "Plant", "Token", "Secret", "ListVersion" WHERE false;
+  ${plantRights.map((right) => USES[right]).join('; ')};
   INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
   SELECT '', '', repeat('x', 1900), NULL, now() WHERE ${DURABLY} AND ${writes} ON CONFLICT ("account", "id") DO NOTHING;
   ${IN_ORDER};

@@ -172,3 +172,14 @@ function openSqlite(file: string): Connection {
     close: async () => void database.close(),
   }
 }
+
+const CREATE_ROLE = `
+  DO $$ BEGIN CREATE ROLE plant_store LOGIN PASSWORD 'secret'; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`
+
+/** Returns the URL of a database with the rights that rights.sql grants; of a SQLite file, its URL. */
+export async function asServer(url: string): Promise<string> {
+  if (!url.startsWith('postgres')) return url
+  const rights = new URL('../../../docs/production/several-machines/rights.sql', import.meta.url)
+  await runSql(url, `${CREATE_ROLE}; ${await readFile(rights, 'utf8')}`)
+  return url.replace('postgres@', 'plant_store:secret@')
+}
