@@ -10,9 +10,9 @@ export function generateRequests(operations: readonly OperationModel[]): string 
     })
     return [name, { scope, ...Object.fromEntries(parts) }]
   })
-  // Marked with U+0000, which no other text has.
-  const mark = (_: string, value: unknown) => (typeof value === 'bigint' ? `\0${value}n` : value)
-  const rules = JSON.stringify(Object.fromEntries(entries), mark, 2).replace(/"\\u0000(-?\d+n)"/g, '$1')
+  // Marked with U+0000, which no other text has. A literal is a syntax error for the bundlers of older browsers.
+  const mark = (_: string, value: unknown) => (typeof value === 'bigint' ? `\0${value}` : value)
+  const rules = JSON.stringify(Object.fromEntries(entries), mark, 2).replace(/"\\u0000(-?\d+)"/g, 'BigInt("$1")')
   return [
     "import type { RequestRules } from '../testing/check-request.ts'\nimport type { OperationName } from './routes.ts'\n",
     `/** The fields of each operation, as the service checks them. */\nexport const requestRules: Record<OperationName, RequestRules> = ${rules}\n`,

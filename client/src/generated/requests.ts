@@ -13,8 +13,8 @@ export const requestRules: Record<OperationName, RequestRules> = {
       "id": {
         "required": true,
         "type": "integer",
-        "minimum": -9223372036854775808n,
-        "maximum": 9223372036854775807n,
+        "minimum": BigInt("-9223372036854775808"),
+        "maximum": BigInt("9223372036854775807"),
         "message": "must be an integer between -9223372036854775808 and 9223372036854775807 (int64)"
       },
       "name": {

@@ -1,4 +1,5 @@
 /** Calls of operations that the contract of the plants does not have: those that no client may repeat, and many. */
+import { fileURLToPath } from 'node:url'
 import { contract, ErrorSchema, Int64Schema } from '@plant-store/contract'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
@@ -45,4 +46,11 @@ test('a bundle has less than 6 kB, and at most 100 bytes more for each further o
   console.log(`a bundle of two operations: ${size} B gzip, of ${Object.keys(grown).length} more: ${larger} B`)
   expect(size).toBeLessThan(6000)
   expect(larger - size).toBeLessThanOrEqual(100 * Object.keys(grown).length)
+})
+
+test('both entries can be bundled for browsers that have no bigint literals', async () => {
+  const entries = ['index', 'testing/index'].map((name) => `export * from './src/${name}.ts'`)
+  // esbuild does not warn about what is below `node_modules`, where the SDKs above are.
+  const client = fileURLToPath(new URL('../..', import.meta.url))
+  expect((await bundle(entries.join('\n'), client, 'es2017')).warnings).toEqual([])
 })
