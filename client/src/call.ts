@@ -9,7 +9,7 @@ import {
   UsageError,
 } from './errors.ts'
 import { type OperationName, routes } from './generated/routes.ts'
-import { type Attempt, type Hooks, logHooks, observe } from './hooks.ts'
+import { type Attempt, type Hooks, observe } from './hooks.ts'
 import { CONFLICT, explainToken, type FetchInit, isToken, mergeOptions, type Settings, type Signal } from './options.ts'
 import { defaultHeaders, type Fields, readHeaders, withoutNull, writeRequest } from './wire/request.ts'
 import { type Returns, readData, readHead, readText, requireResponse } from './wire/response.ts'
@@ -108,8 +108,7 @@ export async function sendCall(call: Call): Promise<CallResponse> {
 /** Runs the hooks, gets the token, sends, and reads the response. Lists the hooks that have begun. */
 async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal: Signal) {
   const { settings, body } = call
-  const hooks = settings.hooks.concat(logHooks(settings.logger, settings.logLevel))
-  for (const hook of hooks) {
+  for (const hook of settings.hooks) {
     begun.push(hook)
     try {
       await hook.request?.(attempt)
@@ -120,7 +119,7 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal:
   }
   if (typeof call.token === 'function') call.token = await requestToken(call.token, call, signal)
   // Hooks may have changed them. To check them takes as long as all else that is not `fetch`.
-  const headers = hooks.length > 0 ? withoutNull(readHeaders(attempt.headers, 'headers')) : attempt.headers
+  const headers = settings.hooks.length > 0 ? withoutNull(readHeaders(attempt.headers, 'headers')) : attempt.headers
   const authorization = call.token === false ? call.headers['authorization'] : `Bearer ${call.token}`
   if (authorization) {
     if (headers['authorization']) reject('token', CONFLICT)

@@ -1,4 +1,4 @@
-import { type PlantStoreError, type ResponseHead, shorten } from './errors.ts'
+import type { PlantStoreError, ResponseHead } from './errors.ts'
 import type { OperationName } from './generated/routes.ts'
 
 /** One request of a call. All hooks of an attempt get the same object, so it can be the key of a `WeakMap`. */
@@ -49,36 +49,8 @@ export interface Hooks {
   error?: ((attempt: Attempt, error: PlantStoreError, retryDelay: number | undefined) => unknown) | undefined
 }
 
-/** What is logged: `warn` each retry, `info` also each response, `debug` also each request, `off` nothing. */
-export type LogLevel = (typeof LOG_LEVELS)[number]
-
-/** A logger such as `console`, pino or winston. It needs the functions of its level. */
-export interface Logger {
-  warn(line: string): void
-  info(line: string): void
-  debug(line: string): void
-}
-
-export const LOG_LEVELS = ['off', 'warn', 'info', 'debug'] as const
-
-/** Creates the hooks that log, if something is logged. */
-export function logHooks(logger: Logger | undefined, logLevel: LogLevel = logger ? 'warn' : 'off'): Hooks | [] {
-  const shown = LOG_LEVELS.indexOf(logLevel)
-  if (shown === 0) return []
-  /** What the service sends may have control characters, with which it could write lines of its own. */
-  const log = (level: keyof Logger, text: string): void => {
-    if (LOG_LEVELS.indexOf(level) <= shown) (logger ?? console)[level](text.replace(/\p{Cc}+/gu, ' '))
-  }
-  return {
-    request: ({ method, url, number }) => observe(() => log('debug', `${method} ${shorten(url)}: attempt ${number}`)),
-    response: ({ method, url }, { status, duration, requestId = '-' }) =>
-      log('info', `${method} ${shorten(url)}: ${status} in ${duration.toFixed(1)} ms, request ${requestId}`),
-    error: (_, { message }, delay) => delay && log('warn', `${message}; retrying in ${Math.ceil(delay)} ms`),
-  }
-}
-
 /** Runs a callback that only observes a call: its errors are ignored. */
 export function observe(callback: () => unknown): void {
-  // A broken logger must not fail a call that succeeded.
+  // A broken log must not fail a call that succeeded.
   void (async () => callback())().catch(() => undefined)
 }

@@ -17,7 +17,7 @@ export { type ErrorCode, type ErrorName, errorCodes } from './generated/error-co
 export type * from './generated/operations.ts'
 export type { OperationName } from './generated/routes.ts'
 export type * from './generated/types.ts'
-export type { Attempt, AttemptResponse, Hooks, Logger, LogLevel } from './hooks.ts'
+export type { Attempt, AttemptResponse, Hooks } from './hooks.ts'
 export type {
   CallOptions,
   ClientOptions,

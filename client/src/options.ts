@@ -1,7 +1,7 @@
 import type { ResponseHeaders } from './errors.ts'
-import { type Hooks, LOG_LEVELS, type Logger, type LogLevel } from './hooks.ts'
+import type { Hooks } from './hooks.ts'
 import { type HeaderFields, readHeaders } from './wire/request.ts'
-import { isObject, orUndefined, reject, requireKnown } from './wire/values.ts'
+import { orUndefined, reject, requireKnown } from './wire/values.ts'
 
 // These types resolve to the runtime's own, so that they work with DOM types, with Node.js types and with neither.
 
@@ -117,20 +117,6 @@ export interface CallOptions {
 
   /** Functions that are called for each attempt, or several sets of them. Those of the client run before the call's. */
   hooks?: Hooks | readonly (Hooks | undefined)[] | undefined
-
-  /**
-   * Gets lines of text without secrets. Can be `console`.
-   *
-   * Default: `console` if there is a `logLevel`, otherwise none.
-   */
-  logger?: Logger | undefined
-
-  /**
-   * What is logged: `warn` each retry, `info` also each response, `debug` also each request, `off` nothing.
-   *
-   * Default: the environment variable `PLANT_STORE_LOG`; otherwise `warn` if there is a `logger`.
-   */
-  logLevel?: LogLevel | undefined
 }
 
 /** The options of a client. */
@@ -146,7 +132,7 @@ export interface ClientOptions extends CallOptions {
 }
 
 /** Options with defaults applied. */
-export interface Settings extends Pick<CallOptions, 'fetch' | 'logger' | 'logLevel'> {
+export interface Settings extends Pick<CallOptions, 'fetch'> {
   readonly baseUrl: string
   readonly token: TokenSource | false
   readonly timeout: number
@@ -159,8 +145,6 @@ export interface Settings extends Pick<CallOptions, 'fetch' | 'logger' | 'logLev
   readonly headers: HeaderFields
   readonly hooks: readonly Hooks[]
 }
-
-const LEVELS = `one of ${LOG_LEVELS.join(', ')}`
 
 /** Creates a check of an option. */
 function must(expected: string, isValid: (value: never) => boolean) {
@@ -192,8 +176,6 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
     for (const each of list) requireKnown(each, ['request', 'response', 'error'], path, `${path}.`)
     return others.concat(list)
   },
-  logger: must('an object', isObject),
-  logLevel: must(LEVELS, (level: LogLevel) => LOG_LEVELS.includes(level)),
 }
 
 /**
@@ -203,13 +185,9 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
  */
 export function readClientOptions(options: ClientOptions): Settings {
   const token = readEnvironment('PLANT_STORE_TOKEN')
-  const level = readEnvironment('PLANT_STORE_LOG')
-  const logLevel = LOG_LEVELS.find((each) => each === level)
-  // Whoever runs the code sets the variable: an invalid value must not make the code fail.
-  if (level && !logLevel) console.warn(`PLANT_STORE_LOG: must be ${LEVELS}`)
   const defaults = {
     ...{ token, timeout: 30_000, maxResponseBytes: 2 ** 28, retries: 2, retryDelay: 300 },
-    ...{ signal: [], headers: {}, hooks: [], logLevel },
+    ...{ signal: [], headers: {}, hooks: [] },
   }
   const settings = mergeOptions(options, defaults, '', ['baseUrl'])
   // `in` also finds inherited options, such as the getters of a class.

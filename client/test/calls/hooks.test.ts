@@ -1,5 +1,5 @@
-/** Hooks and the logger see every attempt, and no secrets. */
-import { afterEach, describe, expect, test, vi } from 'vitest'
+/** Hooks see every attempt. */
+import { describe, expect, test, vi } from 'vitest'
 import { type Attempt, createPlantStoreClient, type Hooks, TokenError, UsageError } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
@@ -90,66 +90,14 @@ describe('hooks', () => {
     ['throw', () => expect.fail('no metrics')],
     ['reject', () => Promise.reject(new Error('no metrics'))],
     ['never settle', () => new Promise(() => {})],
-  ])('and loggers that only observe and %s change nothing', async (_, run) => {
+  ])('that only observe and %s change nothing', async (_, run) => {
     const store = createFakePlantStore()
     store.failNext({ status: 503 })
     const events: Event[] = []
     const observe = vi.fn(run)
-    const logger = { debug: observe, info: observe, warn: observe }
     const hooks = [undefined, { response: observe, error: observe }, recordTo(events)]
-    await createPlantStoreClient({ ...store, hooks, logger, logLevel: 'debug' }).getPlants()
-    expect(observe).toHaveBeenCalledTimes(3 + 5)
+    await createPlantStoreClient({ ...store, hooks }).getPlants()
+    expect(observe).toHaveBeenCalledTimes(3)
     expect(namesOf(events).join()).toBe('request,response,error,request,response')
-  })
-})
-
-describe('logging', () => {
-  afterEach(() => {
-    vi.unstubAllEnvs()
-    vi.restoreAllMocks()
-  })
-  const url = 'POST http://plant-store.test/plants:'
-  const debug = [`${url} attempt 1`, `${url} attempt 2`]
-  const line = (text: string) => expect.stringMatching(`^${url} ${text}$`)
-  const info = [503, 200].map((status) => line(`${status} in \\d+\\.\\d ms, request \\S+`))
-  const warn = [line('responded 503 \\(50300\\): .*; retrying in \\d+ ms')]
-
-  test.each<[object, string | undefined, unknown[]]>([
-    [{}, undefined, [[], [], []]],
-    [{}, 'debug', [debug, info, warn]],
-    [{ logger: true }, undefined, [[], [], warn]],
-    [{ logger: true, logLevel: 'off' }, 'debug', [[], [], []]],
-    [{ logLevel: 'info' }, undefined, [[], info, warn]],
-    [{}, 'verbose', [[], [], ['PLANT_STORE_LOG: must be one of off, warn, info, debug']]],
-  ])('with %o and PLANT_STORE_LOG=%s', async (options, variable, lines) => {
-    vi.stubEnv('PLANT_STORE_LOG', variable)
-    const names = ['debug', 'info', 'warn'] as const
-    const byConsole = names.map((name) => vi.spyOn(console, name).mockReturnValue(undefined))
-    const [debug, info, warn] = names.map(() => vi.fn())
-    const store = createFakePlantStore()
-    store.failNext({ status: 503 })
-    const own = 'logger' in options ? { ...options, logger: { debug, info, warn } } : options
-    await createPlantStoreClient({ ...store, ...own } as never).createPlant({ id: 1, name: 'Ficus' })
-    const functions = 'logger' in options ? [debug, info, warn] : byConsole
-    expect(functions.map((each) => each?.mock.calls.flat())).toEqual(lines)
-  })
-
-  test('is in short lines without control characters, whatever is sent', async () => {
-    const message = 'one\r\ntwo\u001b[2J\u009b\u0000\u0085'
-    const store = createFakePlantStore()
-    const body = JSON.stringify({ error: 50300, message })
-    store.failNext({ status: 503, body, headers: { 'x-request-id': 'a\u009bb' } })
-    const lines: string[] = []
-    const log = (line: string) => lines.push(line)
-    const logger = { warn: log, info: log, debug: log }
-    const { safe } = createPlantStoreClient({ ...store, logger, logLevel: 'debug' })
-    const { error } = await safe.getPlants({ cursor: 'c'.repeat(60_000) })
-    const url = String(error?.url)
-    expect(url).toHaveLength(60_000 + 'http://plant-store.test/plants?cursor='.length)
-    expect(error?.message).toMatch(`GET ${url.slice(0, 200)}…: responded 400`)
-    expect(lines).toHaveLength(5)
-    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(300)
-    expect(lines.join('')).toContain('one two [2J ')
-    expect(lines.join('')).not.toMatch(/\p{Cc}/u)
   })
 })

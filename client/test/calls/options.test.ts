@@ -42,7 +42,7 @@ async function callRejectionOf(options: unknown, error = UsageError as typeof sd
   return detail
 }
 
-const OPTIONS = 'token, timeout, maxResponseBytes, retries, retryDelay, signal, headers, fetch, hooks, logger, logLevel'
+const OPTIONS = 'token, timeout, maxResponseBytes, retries, retryDelay, signal, headers, fetch, hooks'
 const notOf = `options: must be an object of ${OPTIONS}`
 const each = (name: string, values: unknown[]) => values.map((value) => ({ [name]: value }))
 const LEAVE_OUT = '; set it, or leave the option out and set PLANT_STORE_TOKEN; false is for none'
@@ -59,8 +59,6 @@ describe('an option', () => {
     'retries: must be a non-negative integer': each('retries', [-1, 1.5, Number.POSITIVE_INFINITY]),
     'retryDelay: must be a non-negative integer': each('retryDelay', [-1, 0.5, '0', Number.POSITIVE_INFINITY]),
     'signal: must be an AbortSignal': each('signal', [new AbortController(), null]),
-    'logger: must be an object': each('logger', [null, 'console']),
-    'logLevel: must be one of off, warn, info, debug': each('logLevel', ['verbose', null]),
     'hooks: must be an object of request, response, error': each('hooks', [null, [null], () => {}]),
     'fetch: must be a function': each('fetch', [null, 'fetch']),
     'hooks.onRequest: is not one of request, response, error': [{ hooks: [{ onRequest() {} }] }],

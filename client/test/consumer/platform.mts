@@ -9,7 +9,6 @@ export const client = createPlantStoreClient({
 
 export const counting = client.withOptions({
   fetch: (url, init) => fetch(url, { ...init, keepalive: true }),
-  logger: console,
   signal: new AbortController().signal,
 })
 

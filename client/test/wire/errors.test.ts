@@ -73,6 +73,13 @@ test('an ApiError has the response, the request and the stack, and is safe to lo
   expect(inspect({ ...error })).not.toContain('secret')
 })
 
+test('the message of an error has the start of a long URL, and its url all of it', async () => {
+  const cursor = 'c'.repeat(60_000)
+  const error = await failureOf(createPlantStoreClient(createFakePlantStore()).getPlants({ cursor }), ApiError)
+  expect(error.url).toBe(`http://plant-store.test/plants?cursor=${cursor}`)
+  expect(error.message).toBe(`GET ${error.url?.slice(0, 200)}…: responded 400 (40004): ${error.detail}`)
+})
+
 test('safe never throws, and has the status, the request id and the next cursor, without a cast', async () => {
   const store = createFakePlantStore()
   store.add(['Ficus', 'Aloe'].map((name, id) => ({ id, name })))

@@ -122,8 +122,8 @@ test.each([
   const shown: unknown[] = []
   const show = (...values: unknown[]) => void shown.push(...values.map((value) => inspect(value, { depth: 9 })))
   await using server = await startTinyServer((response) => sendJson(response, 400, { error: 40000, message: 'no' }))
-  const observers = { hooks: { request: show, response: show, error: show }, logger: { warn: show } }
-  const client = server.createClient({ ...options, ...observers } as object)
+  const hooks = { request: show, response: show, error: show }
+  const client = server.createClient({ ...options, hooks } as object)
   const { error } = await client.safe.getPlants()
   show(client, error, JSON.stringify(error))
   expect(error).toBeInstanceOf(PlantStoreError)
