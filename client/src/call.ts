@@ -10,7 +10,7 @@ import {
 } from './errors.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type Attempt, type Hooks, observe } from './hooks.ts'
-import { CONFLICT, explainToken, type FetchInit, isToken, mergeOptions, type Settings, type Signal } from './options.ts'
+import { CONFLICT, explainToken, isToken, mergeOptions, type Settings, type Signal } from './options.ts'
 import { defaultHeaders, type Fields, readHeaders, withoutNull, writeRequest } from './wire/request.ts'
 import { type Returns, readData, readHead, readText, requireResponse } from './wire/response.ts'
 import { orUndefined, reject } from './wire/values.ts'
@@ -126,9 +126,14 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal:
     headers['authorization'] = authorization
   }
   call.attempts++
-  // Following a redirect would pass on the token, and turn a POST into a GET.
-  const init = { method: attempt.method, headers, body, redirect: 'manual', signal }
-  const response = await (settings.fetch ?? fetch)(attempt.url, init as object as FetchInit)
+  const init = {
+    method: attempt.method,
+    headers,
+    ...(body !== undefined && { body }),
+    redirect: 'manual',
+    signal,
+  } as const
+  const response = await (settings.fetch ?? fetch)(attempt.url, init)
   requireResponse(response)
   const head = readHead(response)
   return [head, await readText(response, settings.maxResponseBytes, head, call)] as const

@@ -3,12 +3,19 @@ import type { Hooks } from './hooks.ts'
 import { type HeaderFields, readHeaders } from './wire/request.ts'
 import { orUndefined, reject, requireKnown } from './wire/values.ts'
 
-// These types resolve to the runtime's own, so that they work with DOM types, with Node.js types and with neither.
+// These types fit the `fetch` of DOM types, of Node.js types and of undici, and an app that has none of them.
 
-/** The second argument of the runtime's own `fetch`. */
-export type FetchInit = typeof globalThis extends { fetch: (url: never, init?: infer Init) => unknown }
-  ? NonNullable<Init>
-  : object
+/** What the client passes to `fetch`. */
+export interface FetchInit {
+  readonly method: string
+  /** Names in lower case. */
+  readonly headers: Record<string, string>
+  /** The JSON to send; absent for none. */
+  readonly body?: string
+  /** A redirect must not be followed: its target would get the token, and a GET instead of a POST. */
+  readonly redirect: 'manual'
+  readonly signal: Signal
+}
 
 /** What a `fetch` resolves to: the part of `Response` that the client uses. */
 export interface FetchResponse {

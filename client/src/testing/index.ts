@@ -3,7 +3,7 @@ import { type ErrorName, errorCodes } from '../generated/error-codes.ts'
 import { requestRules } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
 import type { NewPlant } from '../generated/types.ts'
-import { type Fetch, readBaseUrl, type Signal } from '../options.ts'
+import { type FetchInit, type FetchResponse, readBaseUrl, type Signal } from '../options.ts'
 import { writeJson } from '../wire/json.ts'
 import { writeRequest } from '../wire/request.ts'
 import { orUndefined, requireKnown } from '../wire/values.ts'
@@ -68,13 +68,13 @@ export interface FakePlantStore {
   readonly baseUrl: string
   /** A token of the account `default`. */
   readonly token: string
-  /** Responds like the service, without a network. */
-  readonly fetch: Fetch
+  /** Responds like the service, without a network, to what every `fetch` takes. */
+  readonly fetch: (url: string, init?: object) => Promise<FetchResponse>
   /** The requests so far, in order. */
   readonly requests: readonly FakeRequest[]
 
   /** Creates a token. Default: one of the account `default`, with the scopes `read` and `write`, that never ends. */
-  createToken(token?: Partial<FakeToken>): string
+  createToken(token?: { readonly [TName in keyof FakeToken]?: FakeToken[TName] | undefined }): string
   /** Revokes a token: it ends now. */
   revokeToken(token: string): void
 
@@ -128,10 +128,10 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   const requests: FakeRequest[] = []
   const faults: { readonly fault: Fault; readonly operation: OperationName | undefined; times: number }[] = []
 
-  const fetch: Fetch = async (url, init = {}) => {
-    const { method = 'GET', headers: sent, signal } = init
+  const fetch: FakePlantStore['fetch'] = async (url, init = {}) => {
+    const { method = 'GET', headers: sent, signal, body: text = '' }: Partial<FetchInit> = init
     // Mock Service Worker passes a `Request` as the options.
-    const body = 'text' in init && typeof init.text === 'function' ? await init.text() : String(init.body ?? '')
+    const body = 'text' in init && typeof init.text === 'function' ? await init.text() : String(text ?? '')
     const { authorization = '', ...others } = Object.fromEntries(new Headers(sent))
     const [, token] = /^bearer +(\S+)$/i.exec(authorization) ?? []
     const { account, scopes } = tokens.get(token ?? '') ?? {}
@@ -216,7 +216,7 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     return (handlers[operation] as Handler<unknown, unknown>)(input, own)
   }
 
-  function createToken(token: Partial<FakeToken> = {}): string {
+  function createToken(token: Parameters<FakePlantStore['createToken']>[0] = {}): string {
     requireKnown(token, ['account', 'scopes', 'expiresAt'], 'options')
     const { account = 'default', scopes = ['read', 'write'], expiresAt } = token
     const text = `fake-token-${tokens.size + 1}`

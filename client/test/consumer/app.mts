@@ -23,6 +23,7 @@ export const client: sdk.PlantStoreClient = sdk.createPlantStoreClient(options)
 export const patient: sdk.PlantStoreClient = client.withOptions({ token: false, hooks, timeout: 1000, retries: 0 })
 export const store: FakePlantStore = createFakePlantStore()
 export const taken: sdk.ApiError = createApiError({ name: 'idTaken' })
+store.createToken({ account: undefined, scopes: undefined, expiresAt: undefined })
 store.add([{ id: 1n, name: 'Ficus' }], 'bob')
 
 export async function use(plant: sdk.NewPlant, query: sdk.GetPlantsInput, call: sdk.CallOptions): Promise<sdk.Plant[]> {

@@ -8,7 +8,7 @@ export const client = createPlantStoreClient({
 })
 
 export const counting = client.withOptions({
-  fetch: (url, init) => fetch(url, { ...init, keepalive: true }),
+  fetch: (url, init) => fetch(new Request(url, { ...init, keepalive: true })),
   signal: new AbortController().signal,
 })
 
