@@ -62,7 +62,9 @@ test('the metrics count requests by method, route and status, batches and reject
 test('odd methods, paths, tokens and addresses add no series beyond the first of each kind', async () => {
   const { call, createToken } = counting
   // Node.js rejects methods that it does not know.
-  const methods = METHODS.filter((method) => !['CONNECT', 'TRACE', 'HEAD', 'OPTIONS', 'GET', 'POST'].includes(method))
+  const odd = METHODS.filter((method) => !['CONNECT', 'TRACE', 'HEAD', 'OPTIONS', 'GET', 'POST'].includes(method))
+  // Those that an operation can have come first, since they are counted by name.
+  const methods = [...new Set(['DELETE', 'PATCH', 'PUT', ...odd])]
   const flood = async (part: string[]) => {
     for (const method of part) {
       const headers = { 'x-forwarded-for': `192.0.2.${methods.indexOf(method)}` }
