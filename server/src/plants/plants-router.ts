@@ -1,7 +1,8 @@
-import { type Contract, contract } from '@plant-store/contract'
+import { type Contract, contract, type ErrorName, type OperationMetadata } from '@plant-store/contract'
 import type { AppRoute, ServerInferRequest, ServerInferResponseBody } from '@ts-rest/core'
 import type { AppRouteImplementation } from '@ts-rest/express'
 import type { Request, Response } from 'express'
+import { HttpError } from '../http/errors.ts'
 import { waitForConnection } from '../http/responses.ts'
 import type { IsKnown } from './lists.ts'
 
@@ -21,7 +22,7 @@ export type Handler<TInput, TBody> = (
   isKnown?: IsKnown,
 ) => Promise<OperationResult<TBody>>
 
-/** How an operation responds, unless it throws an `HttpError`. */
+/** How an operation responds, unless it throws an `HttpError` that its `metadata.errors` names. */
 export interface OperationResult<TBody> {
   /** The body of the success response; undefined: it has none. */
   readonly body: TBody
@@ -42,6 +43,9 @@ type Fields<TRoute extends AppRoute, TPart extends string> =
   ServerInferRequest<TRoute> extends Record<TPart, infer Part extends object> ? Part : unknown
 type Body<TRoute extends AppRoute> = ServerInferResponseBody<TRoute, Extract<keyof TRoute['responses'], Success>>
 type Success = 200 | 201 | 202 | 204
+
+/** Errors that no operation names: of its query and body, and of the state of the server. */
+const COMMON_ERRORS: readonly ErrorName[] = ['invalidQuery', 'invalidBody', 'unavailable']
 
 /** The parameters of a query as the contract decodes them, of which one that may be repeated is a list. */
 type Query = Readonly<Record<string, number | string | boolean | readonly string[] | undefined>>
@@ -64,9 +68,20 @@ interface CheckedRequest {
 export function createPlantsRouter(handlers: Handlers, publicUrl?: string): Router {
   const endpoints = Object.entries<AppRoute>(contract).map(([name, route]) => {
     const handler = handlers[name as keyof Handlers] as Handler<object, unknown>
-    return [name, implement(route, handler, publicUrl)]
+    return [name, implement(route, named(name, route, handler), publicUrl)]
   })
   return Object.fromEntries(endpoints) as Router
+}
+
+/** Makes an error that the operation does not name a fault of the server, so that every test notices it. */
+function named(name: string, route: AppRoute, handler: Handler<object, unknown>): Handler<object, unknown> {
+  const { errors = [] } = route.metadata as OperationMetadata
+  const names = [...COMMON_ERRORS, ...errors]
+  return (...request) =>
+    handler(...request).catch((error) => {
+      if (!(error instanceof HttpError) || names.includes(error.errorName)) throw error
+      throw new Error(`Add ${error.errorName} to the metadata.errors of ${name}`, { cause: error })
+    })
 }
 
 function implement(route: AppRoute, handler: Handler<object, unknown>, publicUrl: string | undefined) {

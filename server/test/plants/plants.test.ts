@@ -14,8 +14,9 @@ import {
   runSql,
 } from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { HttpError } from '../../src/http/errors.ts'
 import { createCursors } from '../../src/plants/cursor.ts'
-import { nextPage } from '../../src/plants/plants-router.ts'
+import { createPlantsRouter, type Handlers, nextPage } from '../../src/plants/plants-router.ts'
 
 const server = await startTestServer()
 
@@ -60,6 +61,17 @@ test('a failed commit fails the writes in it with a 500 that says no more than i
   expect(body).not.toMatch(/secret|sql|trigger|insert|prisma|\/|\.ts/i)
   await accept()
   expect((await post('{"id":11,"name":"poison"}')).status).toBe(200)
+})
+
+test('an operation responds with no error that its metadata does not name', async () => {
+  const failWith = (error: ConstructorParameters<typeof HttpError>[0]) => {
+    const createPlant: Handlers['createPlant'] = () => Promise.reject(new HttpError(error))
+    const router = createPlantsRouter({ createPlant } as Handlers)
+    return router.createPlant({ req: { identity: {}, headers: {} } } as Parameters<typeof router.createPlant>[0])
+  }
+  for (const errorName of ['idTaken', 'unavailable'] as const)
+    await expect(failWith(errorName)).rejects.toMatchObject({ errorName })
+  await expect(failWith('notFound')).rejects.toThrow('Add notFound to the metadata.errors of createPlant')
 })
 
 /** Returns the link to the page after the first plant, and its cursor. */
