@@ -15,6 +15,9 @@ import type { Int64s } from '../src/wire/json.ts'
 export interface Schema extends JsonSchema {
   /** The name of the component that this is; undefined if it is none. */
   readonly component?: string
+  readonly type?: string
+  /** Whether `null` is a value too. */
+  readonly isNullable?: boolean
   readonly items?: Schema
   readonly properties?: Readonly<Record<string, Schema>>
 }
@@ -99,8 +102,8 @@ function mergeFields(operation: string, fields: readonly Field[]): Field[] {
   return [...merged.values()]
 }
 
-function typeOf({ type, format, enum: values }: Schema): string {
-  return JSON.stringify([type, format, values])
+function typeOf({ type, format, enum: values, isNullable }: Schema): string {
+  return JSON.stringify([type, format, values, isNullable])
 }
 
 /** Lists the fields of an object, as those of a body. */
@@ -111,7 +114,7 @@ export function fieldsOf({ properties = {}, required = [] }: Schema): Field[] {
 }
 
 /** Puts the components that a schema refers to in their places. */
-function resolve({ $ref, items, properties, ...own }: JsonSchema, components: Components): Schema {
+function resolve({ $ref, items, properties, type: types, ...own }: JsonSchema, components: Components): Schema {
   const component = $ref?.slice($ref.lastIndexOf('/') + 1)
   if (component !== undefined) {
     // What documents a component is at its type: a field that refers to it has its own.
@@ -123,8 +126,15 @@ function resolve({ $ref, items, properties, ...own }: JsonSchema, components: Co
     } = resolve(components[component] ?? {}, components)
     return { ...target, ...own, component }
   }
+  const [type = '', isNullable] = [types].flat()
   const parts = items && { items: resolve(items, components) }
-  return { ...own, ...parts, ...(properties && { properties: resolveAll(properties, components) }) }
+  return {
+    ...own,
+    type,
+    ...(isNullable && { isNullable: true }),
+    ...parts,
+    ...(properties && { properties: resolveAll(properties, components) }),
+  }
 }
 
 /** Resolves schemas, by their names. */

@@ -21,11 +21,11 @@ export function generateRequests(operations: readonly OperationModel[]): string 
 
 /** Returns what the service accepts as a value, and its message about any other. */
 function ruleOf(schema: Schema): object {
-  const { type = '', enum: values, items, minimum, maximum } = schema
+  const { type = '', isNullable, enum: values, items, minimum, maximum } = schema
   const limits = isInt64(schema) ? { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n } : { minimum, maximum }
   const range = limits.maximum === undefined ? '' : ` between ${limits.minimum} and ${limits.maximum}`
   const message = values
     ? `must be ${values.map((each) => `"${each}"`).join(' or ')}`
     : `must be ${/^[aio]/.test(type) ? 'an' : 'a'} ${type}${range}${isInt64(schema) ? ' (int64)' : ''}`
-  return { type, values, items: items && ruleOf(items), ...limits, message }
+  return { type, isNullable, values, items: items && ruleOf(items), ...limits, message }
 }

@@ -83,7 +83,8 @@ export function generateTypes(components: Readonly<Record<string, Schema>>, oper
   }
 
   function write(schema: Schema, isSent: boolean): string {
-    const { component, enum: values, items, type = '' } = schema
+    const { component, enum: values, items, type = '', isNullable, ...own } = schema
+    if (isNullable) return `${write({ ...own, type }, isSent)} | null`
     if (component !== undefined) return nameComponent(component, isSent)
     if (values) return values.map(literal).join(' | ')
     if (items) return `${write(items, isSent).replace(/^.* \| .*$/, '($&)')}[]`

@@ -3,9 +3,28 @@ import { type AppRoute, ContractNoBody, isAppRoute } from '@ts-rest/core'
 import * as z from 'zod'
 import { contract, type OperationMetadata, type Scope } from './contract.ts'
 import { type ErrorBody, type ErrorName, ErrorSchema, errorCatalogue } from './errors.ts'
-import { type Components, type Direction, describe, type JsonSchema, reject } from './json-schema.ts'
+import { type Direction, describe, reject } from './json-schema.ts'
 
-export { type Components, type JsonSchema, reject } from './json-schema.ts'
+export { reject } from './json-schema.ts'
+
+/** A JSON Schema as the document has it. Other keywords are annotations, or are for the service to check. */
+export interface JsonSchema {
+  readonly $ref?: string
+  /** `[type, 'null']` where `null` is a value too. */
+  readonly type?: string | readonly string[]
+  readonly format?: string
+  readonly enum?: readonly string[]
+  readonly items?: JsonSchema
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly required?: readonly string[]
+  readonly description?: string
+  readonly deprecated?: boolean
+  readonly examples?: readonly unknown[]
+  readonly [keyword: string]: unknown
+}
+
+/** The schemas that have an id, by it. */
+export type Components = Record<string, JsonSchema>
 
 /** A body, by its media type. */
 export interface Content {
@@ -100,6 +119,11 @@ const NOT_REPEATABLE =
 const REPEATABLE =
   'After a connection error, a timeout or a 5xx, send the request again: what was processed has no further effect.'
 
+const FAILURES = 'a failure is a 4xx or 5xx with ErrorSchema, or the 304 of a GET with c.noBody()'
+/** What an operation can have, of all that ts-rest knows. */
+const KEYS =
+  'method path summary description deprecated pathParams query body responses metadata strictStatusCodes'.split(' ')
+
 /** A path of text and `:name`, each a whole segment. */
 const PATH = /^(\/(:\w+|[\w.~-]+)?)+$/
 
@@ -118,7 +142,7 @@ export function createOpenApiDocument({ operations = contract }: OpenApiOptions 
   const components: Components = {}
   const paths = describePaths(routes, components)
   // Any path may respond with an `Error`, also one that no operation has.
-  describe(ErrorSchema, 'response', 'Error', components)
+  describeIn(components, ErrorSchema, 'response', 'Error')
   const groups = routes.flatMap(({ metadata }) => metadata.group ?? [])
   return {
     openapi: '3.1.1',
@@ -147,49 +171,33 @@ export function createOpenApiDocument({ operations = contract }: OpenApiOptions 
   }
 }
 
-/** Checks that a value is an operation of a contract that a server can serve, and the SDK call. */
+/** Checks that a value is an operation that a server can serve, the SDK call, and a client retry as it says. */
 function asOperation(name: string, value: unknown): Route {
-  if (!(value instanceof Object && isAppRoute(value as AppRoute))) {
-    return reject(name, 'is not an operation; move the operations of a nested router to the top level')
-  }
+  const isOperation = value instanceof Object && isAppRoute(value as AppRoute)
+  if (!isOperation) return reject(name, 'is not an operation; move the operations of a nested router to the top level')
   const route = { ...value, name } as Route
-  const require = (isMet: boolean, part: string, reason: string) => isMet || reject(`${name}: ${part}`, reason)
-  require(route.metadata !== undefined, 'metadata', 'is missing; add defineMetadata({ scope })')
-  require(route.headers === undefined, 'headers', 'header parameters are not supported; use the query or the body')
-  require(route.method !== 'GET' || bodyOf(route) === undefined, 'body', 'a GET request has no body; use the query')
-  const { contentType = 'application/json' } = route as { readonly contentType?: string }
-  require(contentType === 'application/json', 'body', `the content type ${contentType} is not supported; send JSON`)
-  require(PATH.test(route.path), 'path', 'must consist of segments that are text or :name; use query parameters')
-  const statuses = Object.keys(route.responses).map(Number)
-  require(statuses.filter((status) => status < 300).length === 1, 'responses', 'must have one success status (2xx)')
-  for (const status of statuses.filter((each) => each >= 300)) {
-    const body = route.responses[status]
-    const isUnchanged = status === 304 && route.method === 'GET' && body === ContractNoBody
-    const isError = status >= 400 && body === ErrorSchema
-    const advice = 'must be a 4xx or 5xx with the body ErrorSchema, or the 304 of a GET with c.noBody()'
-    require(isError || isUnchanged, `response ${status}`, advice)
-  }
-  for (const error of route.metadata.errors ?? []) {
-    const status = statusOf(error)
-    require(statuses.includes(status), 'metadata.errors', `has ${error}; add the response ${status}`)
-  }
-  checkIdempotent(route, statuses)
+  const { method, path, responses, metadata } = route
+  const { idempotent, errors = [] } = metadata ?? {}
+  const [unknown] = Object.entries(value).find(([key, own]) => own !== undefined && !KEYS.includes(key)) ?? []
+  const statuses = Object.keys(responses).map(Number)
+  const isUnchanged = method === 'GET' && responses[304] === ContractNoBody
+  const failures = statuses.filter((status) => status >= 300 && !(status === 304 && isUnchanged))
+  const hasIdempotent = idempotent !== undefined || IDEMPOTENT.includes(method)
+  const isRetried = method !== 'GET' && idempotent !== false
+  const changed = (method === 'DELETE' ? [404, 410, 412] : [412]).find((status) => isRetried && status in responses)
+  const rules: [isMet: boolean, reason: string][] = [
+    [unknown === undefined, `${unknown}: is not supported; an operation has ${KEYS.join(', ')}`],
+    [metadata !== undefined, 'metadata: is missing; add defineMetadata({ scope })'],
+    [method !== 'GET' || bodyOf(route) === undefined, 'body: a GET request has no body; use the query'],
+    [PATH.test(path), 'path: must consist of segments that are text or :name; use query parameters'],
+    [statuses.filter((status) => status < 300).length === 1, 'responses: must have one success status (2xx)'],
+    [failures.every((each) => each >= 400 && responses[each] === ErrorSchema), `responses: ${FAILURES}`],
+    [errors.every((error) => statusOf(error) in responses), `metadata.errors: add the responses of ${errors}`],
+    [hasIdempotent, `metadata.idempotent: is missing, and a ${method} is not idempotent by itself (RFC 9110 9.2.2)`],
+    [!changed, `metadata.idempotent: must be false, since a repeated ${method} may get the ${changed}`],
+  ]
+  for (const [isMet, reason] of rules) if (!isMet) reject(name, reason)
   return route
-}
-
-/**
- * Rejects an operation that the SDK would retry, although the first attempt may have changed what the retry responds.
- */
-function checkIdempotent({ name, method, metadata }: Route, statuses: readonly number[]): void {
-  const place = `${name}: metadata.idempotent`
-  if (metadata.idempotent === undefined && !IDEMPOTENT.includes(method)) {
-    const fix = 'set true if a repeated request changes nothing more and gets the same response, false if not'
-    reject(place, `is missing, and a ${method} is not idempotent by itself (RFC 9110 section 9.2.2); ${fix}`)
-  }
-  const status = statuses.find((each) => each === 412 || (method === 'DELETE' && [404, 410].includes(each)))
-  if (status === undefined || metadata.idempotent === false || method === 'GET') return
-  const reason = `must be false, since a ${method} whose response was lost gets the ${status} when it is sent again`
-  reject(place, `${reason}; or remove the ${status}, and respond to a repeated request as to the first`)
 }
 
 /** Returns the body that a request has; undefined if none. */
@@ -284,22 +292,39 @@ function describeParameters(kind: 'path' | 'query', route: Route, components: Co
   const inPath = kind === 'path' ? (route.path.match(/(?<=:)\w+/g) ?? []) : []
   if (schema === undefined && inPath.length === 0) return []
   if (!(schema instanceof z.ZodObject)) return reject(place, 'must be a z.object() with a field per parameter')
-  const { properties = {}, required = [] } = describe(schema, 'parameter', place, components)
-  const names = [Object.keys(properties), required].map((each) => each.toSorted().join())
-  if (kind === 'path' && names.some((each) => each !== inPath.toSorted().join())) {
-    reject(place, `must have the parameters of ${route.path}, all required, and no others`)
-  }
+  const { properties = {}, required = [] } = describeIn(components, schema, 'parameter', place)
+  const isOfPath = [Object.keys(properties), required].every(
+    (each) => each.toSorted().join() === inPath.toSorted().join(),
+  )
+  if (kind === 'path' && !isOfPath) reject(place, `must have the parameters of ${route.path}, all required`)
   return Object.entries(properties).map(([name, schema]) => {
     const { description, deprecated } = schema
     return { in: kind, name, required: required.includes(name) || undefined, description, deprecated, schema }
   })
 }
 
+/** Describes a schema, and adds those with an id to the components. */
+function describeIn(components: Components, value: unknown, direction: Direction, place: string): JsonSchema {
+  const text = JSON.stringify(describe(value, direction, place))
+  // References to the definitions of a schema become references to the components of the document.
+  const {
+    $defs = {},
+    $schema: _,
+    ...json
+  } = JSON.parse(text.replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/'))
+  for (const [id, component] of Object.entries<JsonSchema>($defs)) {
+    const isSame = JSON.stringify(component) === JSON.stringify(components[id] ?? component)
+    if (!isSame) reject(place, `another schema has the id ${id}; use one schema, or rename one`)
+    components[id] = component
+  }
+  return json
+}
+
 /** Describes a JSON body, which must be of one of these types: an object or a list may grow. */
 function describeBody(value: unknown, direction: Direction, types: string[], place: string, components: Components) {
-  const schema = describe(value, direction, place, components)
+  const schema = describeIn(components, value, direction, place)
   const { type = '' } = components[schema.$ref?.split('/').at(-1) ?? ''] ?? schema
-  if (!types.includes(type)) reject(place, `must be an ${types.join(' or an ')}; change its schema`)
+  if (!types.includes(String(type))) reject(place, `must be an ${types.join(' or an ')}; change its schema`)
   return schema
 }
 

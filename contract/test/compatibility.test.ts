@@ -15,10 +15,13 @@ function readDocument({ paths, components: { schemas } }: OpenApiDocument) {
 
   function readValue(place: string, { $ref, ...own }: JsonSchema, required: boolean, isSent: boolean): void {
     const schema = schemas[$ref?.split('/').at(-1) ?? ''] ?? own
-    const { type, format = 'any', properties = {}, required: names = [], items, ...keywords } = schema
+    const { type: types, format = 'any', properties = {}, required: names = [], items, ...keywords } = schema
+    const [type, isNullable] = [types].flat()
     promises.add(`${place} is ${type} in the format ${format}`)
-    if (isSent) limits.set(place, { ...keywords, ...(required && { required }) })
+    if (isSent)
+      limits.set(place, { ...keywords, ...(required && { required }), ...(!isNullable && { mustNotBeNull: true }) })
     else if (required) promises.add(`${place} is always present`)
+    if (!isSent && !isNullable) promises.add(`${place} is never null`)
     for (const [name, field] of Object.entries(properties)) {
       readValue(`${place}.${name}`, field, names.includes(name), isSent)
     }

@@ -118,7 +118,14 @@ test('operations added to the contract are described completely, in a valid docu
   const added = { method: 'GET', path: '/beds', responses: { 200: PlantSchema }, metadata: { scope: 'read' } }
   const annotations = { deprecated: true, description: 'An old field.' }
   const old = z.enum(['a']).meta(annotations).optional()
-  const bed = z.strictObject({ id: Int64Schema, names: z.array(TextSchema).min(1).max(3), ratio: z.float64(), old })
+  const mayBeNull = { size: Int64Schema.nullable().meta({ examples: [2] }), note: TextSchema.nullish() }
+  const bed = z.strictObject({
+    ...mayBeNull,
+    id: Int64Schema.meta({ examples: [3] }),
+    names: z.array(TextSchema).min(1).max(3),
+    ratio: z.float64(),
+    old,
+  })
   const one = { ...added, path: '/beds/:bed', pathParams: z.object({ bed: Int64TextSchema }) }
   const list = z.preprocess((value) => [value].flat(), z.array(TextSchema)).optional()
   const description = 'One of both is needed.'
@@ -158,8 +165,11 @@ test('operations added to the contract are described completely, in a valid docu
   expect(paths['/beds/{bed}'].delete).toMatchObject({ 'x-idempotent': true, responses: removed })
   expect(paths['/beds'].post).toMatchObject({ 'x-idempotent': false, description: expect.stringContaining('check') })
   const names = { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 3 }
-  const properties = { id: int64, names, ratio: { type: 'number' }, old: { enum: ['a'] } }
-  const described = { properties, required: ['id', 'names', 'ratio'], additionalProperties: false }
+  const id = { ...int64, examples: [3] }
+  const size = { type: ['integer', 'null'], format: 'int64', examples: [2] }
+  const note = { type: ['string', 'null'] }
+  const properties = { id, size, note, names, ratio: { type: 'number' }, old: { enum: ['a'] } }
+  const described = { properties, required: ['size', 'id', 'names', 'ratio'], additionalProperties: false }
   expect(paths['/beds'].post.requestBody).toMatchObject(content(described))
   expect(components.schemas).toHaveProperty('Error')
 })

@@ -29,12 +29,13 @@ const INT64 = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n }
 
 /** Returns values of a field, as JSON. */
 function valuesOf(name: string, schema: JsonSchema): fc.Arbitrary<string> {
-  const { type = '', format, enum: values, items } = schema
+  const { type: types, format, enum: values, items } = schema
+  const [type = '', isNullable] = [types].flat()
   if (items) return fc.array(valuesOf(name, items), { maxLength: 3 }).map((list) => `[${list}]`)
   const { minimum, maximum } = format === 'int64' ? INT64 : schema
   const limits = [minimum, maximum].flatMap((limit) => (limit === undefined ? [] : [BigInt(limit as bigint)]))
   const near = limits.flatMap((limit) => [limit - 1n, limit, limit + 1n].map(String))
-  const common = name === 'cursor' ? ['<cursor>'] : (values ?? COMMON[type] ?? [])
+  const common = name === 'cursor' ? ['<cursor>'] : [...(values ?? COMMON[type] ?? []), ...(isNullable ? [null] : [])]
   const texts = [...common, ...TEXTS].map((text) => String(stringify(text)))
   return fc.oneof(
     { weight: 9, arbitrary: fc.constantFrom(...texts.slice(0, common.length)) },

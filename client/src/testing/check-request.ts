@@ -14,6 +14,7 @@ export type Scope = 'read' | 'write'
 interface Rule {
   readonly required?: boolean
   readonly type: string
+  readonly isNullable?: boolean
   readonly values?: readonly unknown[]
   readonly items?: Rule
   readonly minimum?: number | bigint
@@ -98,8 +99,9 @@ const MAX_ISSUES = 3
 
 /** Explains what is wrong with a value at a path, in the words of the service; empty if nothing is. */
 function explain(path: string, value: unknown, rule: Rule): string[] {
-  const { required, type, values = [value], items, minimum = -Infinity, maximum = Infinity, message } = rule
+  const { required, isNullable, type, values = [value], items, minimum = -Infinity, maximum = Infinity, message } = rule
   if (value === undefined) return required ? [`${path}: is required`] : []
+  if (value === null && isNullable) return []
   if (value === REPEATED) return [`${path}: must appear only once`]
   if (items && Array.isArray(value)) return value.flatMap((item, index) => explain(`${path}.${index}`, item, items))
   const isInteger = typeof value === 'bigint' || Number.isSafeInteger(value)

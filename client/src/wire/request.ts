@@ -15,6 +15,8 @@ export interface Route {
   readonly body?: readonly string[]
   /** The fields that the input must have. */
   readonly required?: readonly string[]
+  /** The fields that may be `null`, or have items that may. */
+  readonly nullable?: readonly string[]
   /** Where the input has int64s. */
   readonly int64s?: Readonly<Record<string, Int64s>>
   /** The success status, and the JSON that it has. */
@@ -45,7 +47,7 @@ interface WrittenRequest {
  * @throws {UsageError} with an issue for each field that is missing, unknown or cannot be sent exactly
  */
 export function writeRequest(route: Route, input: unknown, page: Fields = {}): WrittenRequest {
-  const { inPath = [], query = [], body = [], required = [], int64s = {} } = route
+  const { inPath = [], query = [], body = [], required = [], nullable = [], int64s = {} } = route
   const known = [...inPath, ...query, ...body]
   requireKnown(input, known, 'input', '', '; options are the second argument')
   const issues: Issue[] = []
@@ -64,7 +66,8 @@ export function writeRequest(route: Route, input: unknown, page: Fields = {}): W
       continue
     }
     const values: unknown[] = Array.isArray(value) ? value : [value]
-    if (int64s[name] === true && !values.every(isInt64)) report('must be a bigint or a safe integer (int64)')
+    const isExact = (each: unknown) => isInt64(each) || (each === null && nullable.includes(name))
+    if (int64s[name] === true && !values.every(isExact)) report('must be a bigint or a safe integer (int64)')
     if (query.includes(name)) for (const each of values) pairs.push(`${name}=${writeText(each, report)}`)
     if (body.includes(name)) members.push(`"${name}":${writeJson(value, report)}`)
     target = target.replace(`{${name}}`, () => {
