@@ -2,13 +2,17 @@
 
 import path from 'node:path'
 import { type Engine, StorageError } from './engine.ts'
-import { baseFolder, trimInvisible } from './environment.ts'
+import { baseFolder, isQuoted, trimInvisible } from './environment.ts'
 import { describeDatabase, readAddress } from './postgresql/address.ts'
 
 /** The default of DATABASE_URL, relative to {@link baseFolder}. */
 export const DEFAULT_DATABASE_URL = 'file:./data/plant-store.db'
 /** What SQLite and Prisma take after the name of a file. */
 const PARAMETERS = /(\?\w+)=[^\\/]*$/
+
+/** What a shell replaces at the beginning of a path, or as a folder or file of it. */
+const UNEXPANDED =
+  /^\/*(~(?=[\\/]|$)|~\w+(?=[\\/]))|(?<=^|[\\/])(\$(env:)?[a-z_]\w*|%[a-z_]\w*%)(?=[\\/]|$)|\$\{[^}]*\}/i
 
 /** Returns whether a DATABASE_URL is one of PostgreSQL. */
 export function isPostgresqlUrl(value: string): boolean {
@@ -55,8 +59,11 @@ export function databaseFile(value: string, root: string = baseFolder): string {
 
 function whyNotAFile(value: string, written: string): string | undefined {
   if (value.trim() === '') return 'is empty'
+  if (isQuoted(value)) return 'is in quotes, which are no part of it: remove them'
   if (!value.startsWith('file:')) return 'does not start with "file:" or "postgresql:"'
   if (/(^|[\\/])\s*\.*$/.test(written)) return 'does not name a file'
+  const [unexpanded] = UNEXPANDED.exec(written) ?? []
+  if (unexpanded) return `has "${unexpanded.replace(/^\/+/, '')}", which is not expanded: write the path itself`
   if (written.startsWith(':memory:')) return 'names a database in memory, which is lost when the server stops'
   if (written.includes('\0')) return 'contains NUL'
   // The values may be secrets.

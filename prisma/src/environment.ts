@@ -27,6 +27,11 @@ export function trimInvisible(value: string): string {
   return value.replace(INVISIBLE_ENDS, '')
 }
 
+/** Returns whether a value is in quotes: what starts the program has kept them, as `docker --env-file` does. */
+export function isQuoted(value: string): boolean {
+  return /^(["'`]).*\1$/s.test(value)
+}
+
 /** Reads a variable of the environment as a setting: undefined if it is empty. */
 export function readVariable(environment: Readonly<NodeJS.ProcessEnv>, name: string): string | undefined {
   return trimInvisible(environment[name] ?? '') || undefined

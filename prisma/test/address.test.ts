@@ -10,6 +10,8 @@ test.each([
   ['file:///var/my plants 100%25.db', '/var/my plants 100%25.db'],
   ['file:./C# apps/100% sure?/a=b.db', '/srv/plant-store/C# apps/100% sure?/a=b.db'],
   ['file:a#b?c.db?', '/srv/plant-store/a#b?c.db?'],
+  ['file:./~/$5/a$b/~x.db', '/srv/plant-store/~/$5/a$b/~x.db'],
+  ['file:$ /100%/pl%C3%A4nts/%C3%.db', '/srv/plant-store/$ /100%/pl%C3%A4nts/%C3%.db'],
   ['file:./:memory:/x.db', '/srv/plant-store/:memory:/x.db'],
 ])('%s is %s', (value, file) => {
   expect(databaseFile(value, root)).toBe(file)
@@ -18,6 +20,16 @@ test.each([
 test.each([
   ['  ', 'is empty'],
   ['postgresql://localhost/plants', 'does not start with "file:"'],
+  ['"file:./plants.db"', 'is in quotes'],
+  [`'postgresql://localhost/plants'`, 'is in quotes'],
+  ['file:~/x.db', 'has "~", which is not expanded'],
+  ['file:///~/x.db', 'has "~", which is not expanded'],
+  ['file:~anna/x.db', 'has "~anna", which is not expanded'],
+  ['file:$HOME/x.db', 'has "$HOME", which is not expanded'],
+  ['file:///home/$USER/x.db', 'has "$USER", which is not expanded'],
+  [`file:./plants-$\{NAME}.db`, `has "$\{NAME}", which is not expanded`],
+  ['file:%USERPROFILE%\\x.db', 'has "%USERPROFILE%", which is not expanded'],
+  ['file:$env:USERPROFILE\\x.db', 'has "$env:USERPROFILE", which is not expanded'],
   ['file:./data/', 'does not name a file'],
   ['file:..', 'does not name a file'],
   ['file::memory:?cache=shared', 'names a database in memory'],

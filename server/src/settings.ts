@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import {
   DEFAULT_DATABASE_URL,
   databaseUrl,
+  isQuoted,
   loadSettingsFile,
   readVariable,
   runsFromRepository,
@@ -233,8 +234,15 @@ export function readSettings(environment: Environment): Settings {
   const names = Object.keys(SettingsSchema.shape)
   const texts = Object.fromEntries(names.map((name) => [name, readVariable(environment, variableOf(name))]))
   const { data, error } = SettingsSchema.safeParse(texts)
-  const invalid = error?.issues.map(({ path, message }) => `${variableOf(String(path[0]))} ${message}`) ?? []
-  const mistakes = [...invalid, ...findMissing(texts)]
+  const quoted = names.filter((name) => isQuoted(texts[name] ?? ''))
+  const mistakes = quoted.map(
+    (name) => `${variableOf(name)} must not be in quotes: remove them (docker --env-file keeps them)`,
+  )
+  for (const { path, message } of error?.issues ?? []) {
+    const name = String(path[0])
+    if (!quoted.includes(name)) mistakes.push(`${variableOf(name)} ${message}`)
+  }
+  mistakes.push(...findMissing(texts))
   if (data && texts['shutdownDelay'] && data.shutdownDelay > data.shutdownTimeout) {
     mistakes.push('SHUTDOWN_DELAY must be at most SHUTDOWN_TIMEOUT, of which it is a part')
   }

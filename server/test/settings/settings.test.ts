@@ -88,6 +88,17 @@ test.each(FORMATS)('%s is read without what nobody sees at its ends', (name, acc
   }
 })
 
+test('a value in quotes is named, since docker --env-file keeps them', () => {
+  for (const name of settingNames) {
+    for (const quote of ['"', "'", '`']) {
+      const read = () => readSettings({ ...OTHERS, [name]: ` ${quote}https://id.example.com${quote}\n` })
+      const message = `Fix these settings and start again:\n  ${name} must not be in quotes: remove them (docker --env-file keeps them)`
+      expect(read).toThrow(new OperatorError(message))
+    }
+  }
+  expect(readSettings({ ...OTHERS, JWT_AUDIENCE: `it's "here"` }).jwtAudience).toBe(`it's "here"`)
+})
+
 test('a line break in a value is named', () => {
   const message = ' must not contain a line break or another invisible character'
   for (const name of ['HOST', 'DATABASE_URL', 'JWT_AUDIENCE', 'JWT_JWKS_URL', 'NODE_ENV']) {
