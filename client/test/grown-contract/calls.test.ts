@@ -4,7 +4,7 @@ import { contract, ErrorSchema, Int64Schema } from '@plant-store/contract'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { bundle } from '../helpers/bundle.ts'
-import { createSdk, expectToCompile } from '../helpers/generated-sdk.ts'
+import { createSdk } from '../helpers/generated-sdk.ts'
 import { breakOff, type Handler, respondError, startTinyServer } from '../helpers/tiny-server.ts'
 
 const putBeds = {
@@ -18,8 +18,6 @@ const grown = { putBeds, addBeds, removeBeds }
 
 describe('an operation that is not safe to repeat is sent again only if it certainly was not processed', async () => {
   const sdk = await createSdk(grown)
-
-  test('its SDK, without paged operations, compiles', () => expectToCompile(sdk.folder))
 
   test.each<[title: string, attempts: number, Handler, options?: object]>([
     ['a 408', 2, respondError(40800)],

@@ -123,9 +123,27 @@ test('the generated files of this package are up to date, and no other is there'
   expect(Object.fromEntries(await Promise.all(files)), 'run npm run generate').toEqual(generate(ownContract))
 })
 
-test('all of it compiles, with the types of the table', async () => {
+/** The own contract with optional fields that are added anywhere, which change no call. */
+const dryRun = z.object({ dryRun: z.stringbool().optional() })
+const TallPlant = NewPlantSchema.extend({ height: z.int().optional() }).meta({ id: 'TallPlant' })
+const extended = await createSdk({
+  createPlant: { ...ownContract.createPlant, query: dryRun, body: TallPlant },
+  getPlants: { ...ownContract.getPlants, query: ownContract.getPlants.query.extend(dryRun.shape) },
+})
+const app = `
+import { createPlantStoreClient, type Operations } from './index.ts'
+import type { GetPlantsInput, NewPlant } from './released-types.ts'
+const client = createPlantStoreClient()
+export const calls = (plant: NewPlant, query: GetPlantsInput) =>
+  [client.createPlant(plant, { timeout: 5 }), client.getPlants(query, {}), client.getPlants()]
+export type Plant = Awaited<ReturnType<Operations['createPlant']>>`
+
+test('all of it compiles, with the types of the table, without paged operations, and with fields that are added', async () => {
   await writeFile(path.join(sdk.folder, 'src/program.ts'), program)
-  await expectToCompile(sdk.folder)
+  const withoutPages = await createSdk({ getBed })
+  await writeFile(path.join(extended.folder, 'src/released-types.ts'), String(generate(ownContract)['types.ts']))
+  await writeFile(path.join(extended.folder, 'src/app.ts'), app)
+  await expectToCompile([sdk.folder, withoutPages.folder, extended.folder])
 })
 
 test.each(fields.map((row, index) => [index, ...row] as const))('field %i of the %s is sent', async (...row) => {
@@ -204,23 +222,6 @@ test('the fake checks lists and null, and responds with int64s, as the service d
   const [one, two] = [0, 2].map((index) => `labels.${index}: must not contain U+0000 or a lone surrogate`)
   const size = `size: must be an integer between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}`
   expect(await response.json()).toMatchObject({ message: `${one}; ${two}; ${size}; and 1 more` })
-})
-
-test('an optional field that is added anywhere does not change a call', async () => {
-  const dryRun = z.object({ dryRun: z.stringbool().optional() })
-  const createPlant = { ...ownContract.createPlant, query: dryRun, body: NewPlantSchema.extend({ height: z.int().optional() }).meta({ id: 'TallPlant' }) } // biome-ignore format: one line
-  const getPlants = { ...ownContract.getPlants, query: ownContract.getPlants.query.extend(dryRun.shape) }
-  const grown = await createSdk({ createPlant, getPlants })
-  const app = `
-import { createPlantStoreClient, type Operations } from './index.ts'
-import type { GetPlantsInput, NewPlant } from './released-types.ts'
-const client = createPlantStoreClient()
-export const calls = (plant: NewPlant, query: GetPlantsInput) =>
-  [client.createPlant(plant, { timeout: 5 }), client.getPlants(query, {}), client.getPlants()]
-export type Plant = Awaited<ReturnType<Operations['createPlant']>>`
-  await writeFile(path.join(grown.folder, 'src/released-types.ts'), String(generate(ownContract)['types.ts']))
-  await writeFile(path.join(grown.folder, 'src/app.ts'), app)
-  await expectToCompile(grown.folder)
 })
 
 describe('rejected', () => {

@@ -25,14 +25,14 @@ export async function createSdk(operations: Record<string, unknown>) {
   return { folder, createClient: createPlantStoreClient as (options: object) => Client }
 }
 
-/** Compiles the files of a folder and of its `src`. Fails with the compiler's output. */
-export async function expectToCompile(folder: string, options: object = {}): Promise<void> {
+/** Compiles the files of folders and of their `src`, as one program. Fails with the compiler's output. */
+export async function expectToCompile(folders: readonly [string, ...string[]], options: object = {}): Promise<void> {
   const compilerOptions = { typeRoots: [path.join(client, '../node_modules/@types')], ...options }
   const tsconfig = {
     extends: path.join(client, '../tsconfig.base.json'),
-    include: ['*.ts', 'src/*.ts'],
+    include: folders.flatMap((folder) => [`${folder}/*.ts`, `${folder}/src/*.ts`]),
     compilerOptions,
   }
-  await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
-  await run(process.execPath, [compiler, '--project', folder], folder)
+  await writeFile(path.join(folders[0], 'tsconfig.json'), JSON.stringify(tsconfig))
+  await run(process.execPath, [compiler, '--project', folders[0]], folders[0])
 }

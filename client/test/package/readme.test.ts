@@ -27,7 +27,7 @@ describe('the README of the client', async () => {
     await writeFile(path.join(folder, file), code.replaceAll('https://plants.example.com', server.url))
   }
 
-  test('has snippets that compile', () => expectToCompile(folder))
+  test('has snippets that compile', () => expectToCompile([folder]))
 
   test('has snippets that print what they say', async () => {
     const tokens = snippets.map(async ({ file }) => [file, (await server.createToken({ account: file })).token])

@@ -53,7 +53,7 @@ test('a client that @hey-api/openapi-ts generates compiles and works', async () 
   await cp(path.join(tools, 'apps/generated-client.ts'), path.join(folder, 'app.ts'))
   const lib = ['es2023', 'dom', 'dom.iterable']
   const loose = { exactOptionalPropertyTypes: false, noPropertyAccessFromIndexSignature: false, types: ['node'] }
-  await expectToCompile(folder, { module: 'esnext', moduleResolution: 'bundler', lib, ...loose })
+  await expectToCompile([folder], { module: 'esnext', moduleResolution: 'bundler', lib, ...loose })
   // Its imports have no extensions, so it needs a bundler.
   await writeFile(path.join(folder, 'app.mjs'), (await bundle("import './app.ts'", folder)).text)
   const output = await run(node, ['app.mjs', service.url, token], folder)
