@@ -15,6 +15,9 @@ const CHECK_INTERVAL = 1_000
  */
 const SCAN_INTERVAL = 5
 
+/** Begins the name of an address among those who share: that of no account does. */
+const ADDRESS = ' '
+
 /**
  * A request from its beginning until the operating system has taken its response. It is in one of these states:
  *
@@ -62,7 +65,8 @@ export interface RequestsInFlight {
  * response is useless and delays others.
  *
  * Waiting requests give way: where no place is left, a client with few requests gets the place of the request that has
- * waited longest, of the client with most waiting requests.
+ * waited longest, of the client with most waiting requests. Those of an address give way to its own others too: whoever is
+ * behind the same proxy must not wait for one visitor. An account is one client, which has to read its responses.
  *
  * Requests behind another one on their connection take at most half of all places: they do not give way, and hundreds
  * of them arrive together, which are counted for their address until their account is known.
@@ -76,8 +80,8 @@ export function createRequestsInFlight({
   const slots: Slot[] = []
   let timer: NodeJS.Timeout | undefined
   let nextScan = 0
-  /** How many requests of one client waited for it at the last scan, at most. */
-  let mostWaiting = 0
+  /** The requests of each client that waited for it at the last scan: at the end, the one that has waited longest. */
+  let waiting = new Map<string, Slot[]>()
 
   function release(slot: Slot): void {
     if (slot.sharer !== undefined) share.release(slot.sharer)
@@ -112,31 +116,42 @@ export function createRequestsInFlight({
     throw unavailable('The server has more requests than it can handle. Retry later.', seconds)
   }
 
-  /** Removes the requests that are done, and returns the waiting ones of each client. */
-  function scan(now: number): Slot[][] {
+  /** Removes the requests that are done, and notes the waiting ones of each client. */
+  function scan(now: number): void {
     for (const slot of [...slots]) {
       if (isDone(slot)) remove(slot)
       noteWaiting(slot, now)
     }
-    const waiting = slots.filter(({ waitsSince, sharer }) => waitsSince !== undefined && sharer !== undefined)
-    return [...Map.groupBy(waiting, ({ sharer }) => sharer).values()]
+    const sorted = slots
+      .filter(({ waitsSince, sharer }) => waitsSince !== undefined && sharer !== undefined)
+      .sort((one, other) => Number(other.waitsSince) - Number(one.waitsSince))
+    waiting = Map.groupBy(sorted, ({ sharer }) => sharer as string)
+    nextScan = now + SCAN_INTERVAL
+  }
+
+  /** Whose waiting request gives way to another one of a client; undefined: nobody's. */
+  function chooseWaiting(sharer: string): string | undefined {
+    let [most, count] = [sharer, share.heldBy(sharer) + 1]
+    for (const [other, { length }] of waiting) if (length > count) [most, count] = [other, length]
+    return most === sharer && !isAddress(sharer) ? undefined : most
   }
 
   /**
-   * Makes room for a client: removes what is done or, if that is not enough, ends a waiting request, unless this client
-   * has about as many requests as any other client has waiting ones.
+   * Makes room for a client: removes what is done or, if that is not enough, ends a waiting request of the client with
+   * most of them, unless this client has about as many requests; then, one of its own address.
    *
    * @returns whether there is room now
    */
   function makeRoom(sharer: string): boolean {
     const now = performance.now()
-    if (now < nextScan && mostWaiting <= share.heldBy(sharer) + 1) return false
-    nextScan = now + SCAN_INTERVAL
-    const most = scan(now).reduce((one, other) => (other.length > one.length ? other : one), [])
-    mostWaiting = most.length
+    if (now >= nextScan) scan(now)
     if (share.hasRoom(sharer)) return true
-    if (mostWaiting <= share.heldBy(sharer) + 1) return false
-    const longest = most.reduce((one, other) => (Number(other.waitsSince) < Number(one.waitsSince) ? other : one))
+    const most = chooseWaiting(sharer)
+    const queue = waiting.get(most ?? '') ?? []
+    let longest = queue.pop()
+    // It has got its response since, or counts for its account.
+    while (longest && longest.sharer !== most) longest = queue.pop()
+    if (!longest) return false
     release(longest)
     longest.request.socket.destroy()
     events.emit('requestRejected', 'gave-way')
@@ -169,8 +184,7 @@ export function createRequestsInFlight({
 
     countForAddress(request) {
       const address = trustProxy === undefined ? request.socket.remoteAddress : clientAddress(request)
-      // No account begins with a space.
-      hold(request.slot, ` ${addressKey(address)}`)
+      hold(request.slot, ADDRESS + addressKey(address))
     },
 
     countForAccount({ slot, identity }) {
@@ -180,6 +194,10 @@ export function createRequestsInFlight({
 
     count: share.used,
   }
+}
+
+function isAddress(sharer: string): boolean {
+  return sharer.startsWith(ADDRESS)
 }
 
 /** Whether a request is done: the server has responded, and the client has everything or is gone. */

@@ -83,7 +83,7 @@ export function expectWellFormed({ status, headers, body, bodyless }: WireRespon
   if (status < 200) return
   expect(headers.get('x-request-id')).toMatch(/^[!-~]{1,128}$/)
   expect(headers.get('date')).toMatch(/ GMT$/)
-  expect(headers.get('cache-control')).toBe('no-store')
+  expect(headers.get('cache-control')).toBe(headers.has('etag') ? 'private, no-cache' : 'no-store')
   expect(headers.get('x-content-type-options')).toBe('nosniff')
   expect(headers.get('content-security-policy')).toBe("default-src 'none'; frame-ancestors 'none'")
   const names = [...headers.keys()]

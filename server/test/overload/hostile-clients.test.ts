@@ -125,6 +125,8 @@ test.each<[what: string, connections: number, taken: number, wireOf: (token: str
   ['bodies that do not arrive', 20, 29, (token) => withToken(STALLED, token)],
   ['long lists that are not read', 20, 29, (token) => listPlants(token)],
   ['requests behind a list that is not read', 1, 15, (token) => listPlants(token).repeat(5)],
+  // Of the address that the others have too.
+  ['pages without a token that are not read', 5, 26, () => GET_BUNDLE],
 ])('%s of 12 accounts leave places to others', async (_what, connections, taken, wireOf) => {
   attacked ??= startAttacked()
   const server = await attacked
