@@ -9,6 +9,10 @@ export type LogStream = Writable & { fd?: number; isTTY?: boolean }
 
 /** How much may wait for a slow reader before lines are dropped, in bytes. */
 const MAX_WAITING = 1_000_000
+/** How long a line may be, in bytes; a message of a database may have any length. */
+const MAX_LINE = 15_000
+/** How many characters of each text a longer line keeps, at first. */
+const LONG_TEXT = 4_000
 /** How long a shutdown waits for the reader, in milliseconds. */
 const MAX_FLUSH = 500
 /** How long a full disk is left alone before the next attempt, in milliseconds. */
@@ -57,7 +61,7 @@ export async function createLog(level: string, target: LogStream): Promise<Log> 
       stream.cork()
       setImmediate(() => stream.uncork())
     }
-    stream.write(format(line))
+    stream.write(format(shortenLine(line)))
   }
 
   const timestamp = pino.stdTimeFunctions.isoTime
@@ -134,7 +138,17 @@ export function logRequests(logger: Logger): void {
   })
 }
 
-/** Cuts a text so that a line fits into a terminal of 100 columns. */
+/** Cuts the texts of a line, whatever their fields, until it is short enough for systems that collect logs. */
+function shortenLine(line: string): string {
+  let short = line
+  for (let length = LONG_TEXT; length >= 1 && Buffer.byteLength(short) > MAX_LINE; length /= 2) {
+    const cut = (_name: string, value: unknown) => (typeof value === 'string' ? shorten(value, length) : value)
+    short = `${JSON.stringify(JSON.parse(short, cut))}\n`
+  }
+  return short
+}
+
+/** Cuts a text that is too long for its place. */
 function shorten(text: string, length: number): string {
   return text.length > length ? `${text.slice(0, length - 1)}…` : text
 }

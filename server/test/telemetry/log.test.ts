@@ -30,6 +30,16 @@ test.each(LEVELS)('a line is JSON, with level (%s) and time in ISO 8601, whateve
   expect(JSON.parse(written())).toMatchObject({ level, account: value, err: { message: value }, msg: value })
 })
 
+test.each(['x', '\u0000', '🪴'])('a line with long texts in any field has at most 15 kB: %j', async (character) => {
+  const { logger, written } = await createMemoryLog()
+  const long = `begin ${character.repeat(150_000)}`
+  const details = { detail: long, list: Array(9).fill(long), cause: new Error(long) }
+  logger.error({ err: Object.assign(new Error(long), details), requestId: 'a-1' }, long)
+  expect(Buffer.byteLength(written())).toBeLessThanOrEqual(15_000)
+  const begin = expect.stringMatching(/^begin.*…$/)
+  expect(JSON.parse(written())).toMatchObject({ level: 'error', requestId: 'a-1', err: { detail: begin }, msg: begin })
+})
+
 test('LOG_LEVEL does not hide audit events, unless it is silent', async () => {
   for (const level of ['fatal', 'error', 'warn', 'info', 'silent']) {
     const { logger, lines } = await createMemoryLog(level)
