@@ -23,6 +23,11 @@ const STATES: readonly (readonly [code: RegExp, fault: StorageFault, sentence: s
     'io-error',
     'is on a disk that does not support locks: put the database on a local disk',
   ],
+  [
+    /^SQLITE_IOERR_SHM(MAP|OPEN)/,
+    'io-error',
+    'is on a disk on which processes cannot share memory: put the database on a local disk',
+  ],
   // SQLite creates the index of the log with a fixed size, which only a full disk has no room for.
   [
     /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/,

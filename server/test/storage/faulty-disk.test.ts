@@ -36,6 +36,12 @@ testFaulty.each([
   expect(readdirSync(path.dirname(file))).toEqual(['plants.db'])
 })
 
+testFaulty('on a disk without shared memory, serve says so', async () => {
+  const environment = { DATABASE_URL: temporaryDatabase().url, PORT: '0', ...onFaultyDisk({ MMAP_ERRNO: EINVAL }) }
+  const { exitCode, stderr } = await runCommand(['serve'], environment)
+  expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/disk on which processes cannot share memory: put/)])
+})
+
 testFaulty('a backup needs no links and no syncs of folders; where a sync fails, nothing is left', async () => {
   const { file, url } = temporaryDatabase()
   await writeNewDatabase(file)

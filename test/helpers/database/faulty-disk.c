@@ -1,5 +1,5 @@
-// Fails what a disk may not support with an errno: locks with LOCK_ERRNO, links with LINK_ERRNO, and syncs of folders with
-// FOLDER_ERRNO. Delays what waits for a disk by the milliseconds in the file SYNC_DELAY_FILE.
+// Fails what a disk may not support with an errno: locks with LOCK_ERRNO, links with LINK_ERRNO, shared memory of
+// files with MMAP_ERRNO, and syncs of folders with FOLDER_ERRNO. Delays what waits for a disk by the milliseconds in the file SYNC_DELAY_FILE.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,6 +57,19 @@ int link(const char *from, const char *to) {
   int (*real)(const char *, const char *) = dlsym(RTLD_NEXT, "link");
   return real(from, to);
 }
+
+static void *map(const char *name, void *address, size_t length, int protection, int flags, int descriptor, off_t offset) {
+  if (descriptor >= 0 && (flags & MAP_SHARED) && fails("MMAP_ERRNO")) return MAP_FAILED;
+  void *(*real)(void *, size_t, int, int, int, off_t) = dlsym(RTLD_NEXT, name);
+  return real(address, length, protection, flags, descriptor, offset);
+}
+
+#define MAP(name)                                                                                       \
+  void *name(void *address, size_t length, int protection, int flags, int descriptor, off_t offset) {    \
+    return map(#name, address, length, protection, flags, descriptor, offset);                           \
+  }
+MAP(mmap)
+MAP(mmap64)
 
 int fsync(int descriptor) { return sync_slowly("fsync", descriptor); }
 int fdatasync(int descriptor) { return sync_slowly("fdatasync", descriptor); }
