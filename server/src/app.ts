@@ -47,6 +47,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
   const app = express()
     .disable('x-powered-by')
     .disable('etag')
+    .enable('strict routing')
     .set('trust proxy', settings.trustProxy ?? false)
   extendResponses(app)
 

@@ -59,6 +59,8 @@ export function createDocs(publicUrl: string | undefined): (Endpoint & { handle:
       },
     },
     route('/docs', Buffer.from(page), 'html'),
+    // The page names its files from the folder above. Relative, since a proxy may strip a prefix.
+    { method: 'GET', path: '/docs/', handle: (_request, response) => response.status(308).location('../docs').end() },
     ...FILES.map((file) => route(`/docs/${path.basename(file.pathname)}`, readFileSync(file))),
   ]
 }

@@ -54,6 +54,11 @@ test('GET /docs responds with a page that runs only scripts of this server, with
   expect(policy).not.toMatch(/unsafe|http|\*/)
 })
 
+test('GET /docs/ leads to the page, also behind a proxy that strips a prefix', async () => {
+  const { status, headers } = await get('/docs/', { redirect: 'manual' })
+  expect([status, headers.get('location')]).toEqual([308, '../docs'])
+})
+
 const MEDIA_TYPES: Record<string, string> = {
   '': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
