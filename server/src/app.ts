@@ -58,12 +58,12 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
   // One handler instead of one for each check, since Express's router takes about as long for one as all of these.
   app.use((request, response, next) => {
     const admitted = () => {
+      rejectMalformed(request)
       requestsInFlight.countForAddress(request)
       checkPath(request, response, next)
     }
     requestsInFlight.add(request, response)
     trackRequest(request, response)
-    rejectMalformed(request)
     if (request.headers.origin !== undefined) hint(request)
     if (cors) cors(request, response, admitted)
     else admitted()
