@@ -45,11 +45,3 @@ export function responseOf(socket: Duplex & { _httpMessage?: ServerResponse | nu
 export function respondToHalfClosed(server: Server): void {
   Object.assign(server, { httpAllowHalfOpen: true })
 }
-
-/**
- * Reads nothing from new connections until they are resumed: an option of `net.Server` that
- * the one of HTTP does not pass on.
- */
-export function pauseNewConnections(server: Server): void {
-  Object.assign(server, { pauseOnConnect: true })
-}

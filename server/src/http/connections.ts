@@ -3,7 +3,6 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
-import { pauseNewConnections } from '../node-internals.ts'
 import { events } from '../telemetry/events.ts'
 import { addressKey, createFairShare } from './fair-share.ts'
 
@@ -29,16 +28,6 @@ const RESERVED = 256
 const NOTABLE = 0.95
 /** How long a client may keep sending, or keep its side of a connection open, in milliseconds. */
 const LINGERING = 1_000
-
-/** Up to so many new connections are not a burst. */
-const MAX_FEW = 8
-/** How long the first connection of a burst waits for the others at most, in milliseconds. */
-const MAX_BURST = 200
-/**
- * How many connections of a burst are read in a turn. Their tokens are looked up in the next one, and until then their
- * requests count for their address, of which others may be behind the same proxy.
- */
-const READS_PER_TURN = 8
 
 /** Connections with a response that is decided to be their last. */
 const ended = new WeakSet<Socket>()
@@ -116,30 +105,6 @@ export function trackConnections(server: Server, maxConnections: number): Connec
       for (const socket of open.keys()) socket.destroy()
     },
   }
-}
-
-/**
- * Lets a server accept all connections of a burst before it reads from any of them: with what these send, each turn of
- * the event loop would take longer than the one before, while Node.js accepts one connection of each listener per turn.
- */
-export function acceptBurstsFirst(server: Server): void {
-  const arrived: Socket[] = []
-  let begin = 0
-
-  function read(known: number): void {
-    const isGrowing = arrived.length > known && arrived.length > MAX_FEW
-    const isBurst = isGrowing && performance.now() - begin < MAX_BURST
-    if (!isBurst) for (const socket of arrived.splice(0, READS_PER_TURN)) socket.resume()
-    // Once reading has begun, it goes on.
-    if (arrived.length > 0) setImmediate(read, isBurst ? arrived.length : Number.POSITIVE_INFINITY)
-  }
-
-  pauseNewConnections(server)
-  server.on('connection', (socket: Socket) => {
-    if (arrived.push(socket) > 1) return
-    begin = performance.now()
-    setImmediate(read, 0)
-  })
 }
 
 /** Closes a connection that this side has ended, or ends now, unless the client does soon. */

@@ -8,7 +8,7 @@ import type { Logger } from 'pino'
 import { respondToHalfClosed } from '../node-internals.ts'
 import { OperatorError, type Settings } from '../settings.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { acceptBurstsFirst, type Connections, limitConnections, trackConnections } from './connections.ts'
+import { type Connections, limitConnections, trackConnections } from './connections.ts'
 import { rejectTarget, rejectUnparsed } from './malformed-requests.ts'
 
 /** Where to listen. */
@@ -34,7 +34,7 @@ export interface OpenPort {
 }
 
 /** How many listeners a shared port has. */
-const LISTENERS = 64
+const LISTENERS = 16
 /** How long an idle connection may outlive the start of a shutdown, in milliseconds. */
 const IDLE_CHECK_INTERVAL = 50
 /** How many connections the admin port accepts: a part of the files that clients leave. */
@@ -71,11 +71,10 @@ export async function openPublicPort(app: Express, settings: Settings, logger: L
   // A process of the same user may share a port of this one without noticing.
   await checkPort(settings)
   const { server, connections } = createHttpServer(app, settings, logger)
-  acceptBurstsFirst(server)
   await listen(server, { host, port, reusePort: true }).catch(() => listen(server, { host, port }))
   const { address, port: number } = server.address() as net.AddressInfo
   const others = Array.from({ length: LISTENERS - 1 }, () =>
-    net.createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) => {
+    net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
       server.emit('connection', socket)
     }),
   )

