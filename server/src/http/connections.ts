@@ -10,6 +10,8 @@ import { addressKey, createFairShare } from './fair-share.ts'
 export interface Connections {
   /** Returns how many are open. */
   count(): number
+  /** Returns how many there have been. */
+  accepted(): number
   /**
    * Notes a request and its response, which emits `close` once its connection has closed.
    *
@@ -63,7 +65,9 @@ export function trackConnections(server: Server, maxConnections: number): Connec
   /** Each with its responses that wait for an earlier one. */
   const open = new Map<Socket, Set<ServerResponse>>()
   let draining = false
+  let accepted = 0
   server.on('connection', (socket: Socket) => {
+    accepted++
     const address = addressKey(socket.remoteAddress)
     if (!share.hasRoom(address)) {
       events.emit('requestRejected', 'connections')
@@ -82,6 +86,7 @@ export function trackConnections(server: Server, maxConnections: number): Connec
 
   return {
     count: () => open.size,
+    accepted: () => accepted,
     admit(request, response) {
       const { socket } = request
       if (ended.has(socket)) {

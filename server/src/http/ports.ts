@@ -204,9 +204,17 @@ function createOpenPort(
     connections,
     url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
     async close(timeout): Promise<void> {
+      const deadline = performance.now() + timeout
+      server.closeIdleConnections()
+      // A listener that closes resets what waits in it, of which Node.js accepts one connection per turn.
+      let before: number
+      do {
+        before = connections.accepted()
+        await nextTurn()
+      } while (connections.accepted() > before && performance.now() < deadline)
       // Repeatedly: `close` alone waits for those that become idle later.
       const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_INTERVAL)
-      const abort = setTimeout(() => connections.destroyAll(), timeout)
+      const abort = setTimeout(() => connections.destroyAll(), Math.max(0, deadline - performance.now()))
       await Promise.all(listeners.map((listener) => once(listener.close(), 'close')))
       clearInterval(idle)
       clearTimeout(abort)
