@@ -1,4 +1,5 @@
 /** The public port and the admin port: who listens on them, what is passed on to the app, and how they stop. */
+import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { createServer, IncomingMessage, type Server, type ServerOptions, ServerResponse } from 'node:http'
 import net from 'node:net'
@@ -80,7 +81,7 @@ export async function openPublicPort(app: Express, settings: Settings, logger: L
   )
   await Promise.allSettled(others.map((other) => listen(other, { host: address, port: number, reusePort: true })))
   const listening = others.filter((other) => other.listening)
-  return createOpenPort([server, ...listening], connections, host)
+  return createOpenPort([server, ...listening], connections)
 }
 
 /** Creates the server of an app. What cannot be parsed, or is late, gets an `Error` body, too. */
@@ -165,6 +166,7 @@ function yieldBetweenChunks(request: IncomingMessage): void {
 
 /** @throws {OperatorError} that names the settings of the address, which begin with the prefix */
 async function listen(server: net.Server, address: Address, prefix = ''): Promise<void> {
+  if (cluster.isWorker) throw new OperatorError(NO_WORKER)
   try {
     await once(server.listen(address), 'listening')
   } catch (error) {
@@ -176,6 +178,10 @@ async function listen(server: net.Server, address: Address, prefix = ''): Promis
  * What the error codes of an address say that the machine does not have, such as IPv6 or an interface that is missing.
  */
 const NOT_HERE = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EINVAL', 'EAFNOSUPPORT']
+
+/** Each process would have limits and metrics of its own. */
+const NO_WORKER =
+  "The server cannot run in a cluster of processes that share a port: for PM2, set exec_mode 'fork' and instances 1."
 
 function portError(cause: unknown, { host, port }: Address, prefix: string): OperatorError {
   const { code = '' } = cause as NodeJS.ErrnoException
@@ -193,16 +199,13 @@ function portError(cause: unknown, { host, port }: Address, prefix: string): Ope
   return new OperatorError(code === 'EADDRINUSE' ? inUse : other, 1, cause)
 }
 
-function createOpenPort(
-  listeners: readonly [Server, ...net.Server[]],
-  connections: Connections,
-  host: string,
-): OpenPort {
+function createOpenPort(listeners: readonly [Server, ...net.Server[]], connections: Connections): OpenPort {
   const [server] = listeners
-  const { port } = server.address() as net.AddressInfo
+  // The address of a name, such as localhost, may be any of several.
+  const { address, family, port } = server.address() as net.AddressInfo
   return {
     connections,
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
     async close(timeout): Promise<void> {
       const deadline = performance.now() + timeout
       server.closeIdleConnections()
@@ -261,7 +264,7 @@ export async function startAdminPort(
   respondToHalfClosed(server)
   const connections = trackConnections(server, MAX_ADMIN_CONNECTIONS)
   await listen(server, { host, port }, 'ADMIN_')
-  return createOpenPort([server], connections, host)
+  return createOpenPort([server], connections)
 }
 
 function sendText(response: ServerResponse, status: number, text: string): void {

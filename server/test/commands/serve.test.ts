@@ -1,5 +1,6 @@
 /** The command serve, as an operator sees it: its greeting, what keeps it from starting, and whether it is ready. */
 import { execFile } from 'node:child_process'
+import dns from 'node:dns'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
@@ -8,7 +9,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { promisify } from 'node:util'
 import { beforeEach, expect, test } from 'vitest'
-import { freePort, responds, startProgram, until } from '../../../test/helpers/programs.ts'
+import { freePort, responds, runProgram, startProgram, until } from '../../../test/helpers/programs.ts'
 import { commandLine, runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
@@ -116,6 +117,18 @@ test.each<[command: string, mistake: Record<string, string>, message: RegExp]>([
   expect(await readdir(folder)).toEqual([])
 })
 
+test('a worker of a cluster, as PM2 can start one, exits with 2', async () => {
+  const [program = '', main = ''] = commandLine([])
+  const code = `
+    const cluster = require('node:cluster')
+    cluster.setupPrimary({ exec: process.argv[1], args: ['serve'], execArgv: [] })
+    cluster.fork().on('exit', (code) => process.exit(code))`
+  const result = await runProgram([program, '--eval', code, main], { env: { ...environment, PORT: '0' } })
+  const stderr = expect.stringMatching(/^plant-store: The server cannot run in a cluster .*\n$/)
+  expect(result).toEqual({ exitCode: 2, stdout: '', stderr })
+  expect(await readdir(folder)).toEqual([])
+})
+
 test('ready asks the admin port of the settings, through no proxy, and has a limit of time', async () => {
   const proxy = 'http://127.0.0.1:1'
   const proxies = { HTTP_PROXY: proxy, http_proxy: proxy, ALL_PROXY: proxy, NODE_USE_ENV_PROXY: '1' }
@@ -149,6 +162,15 @@ test('ready asks the admin port of the settings, through no proxy, and has a lim
     expect(result).toEqual({ exitCode: 1, stdout: '', stderr: `plant-store: ${message}\n` })
   }
   for (const server of [other, unready, silent]) server.close()
+})
+
+test('the URL of a host name has the address that it is', async () => {
+  // As on machines where it is ::1 first.
+  dns.setDefaultResultOrder('ipv6first')
+  await using server = await startTestServer({ host: 'localhost', adminHost: 'localhost', adminPort: 0 })
+  dns.setDefaultResultOrder('verbatim')
+  expect((await server.call('/plants')).status).toBe(200)
+  for (const url of [server.url, server.adminUrl]) expect(url).toMatch(/^http:\/\/(\[::1\]|127\.0\.0\.1):\d+$/)
 })
 
 test.each(['serve', 'migrate'])('%s names a missing folder in a line, and changes nothing on disk', async (command) => {
