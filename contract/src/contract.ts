@@ -31,7 +31,8 @@ export interface OperationMetadata {
   readonly idempotent?: boolean
   /**
    * The errors that only this operation, and others that name them, respond with, such as `idTaken`. The responses need
-   * their statuses. Errors that every operation has, and those of a body or a query, are not named.
+   * their statuses. Errors that every operation has, and those of a body or a query, are not named. Any other that
+   * its handler throws is a 500.
    */
   readonly errors?: readonly ErrorName[]
 }
