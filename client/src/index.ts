@@ -18,6 +18,7 @@ export type * from './generated/operations.ts'
 export type { OperationName } from './generated/routes.ts'
 export type * from './generated/types.ts'
 export type { Attempt, AttemptResponse, Hooks } from './hooks.ts'
+export { type InvalidId, parseId } from './ids.ts'
 export type {
   CallOptions,
   ClientOptions,
@@ -29,4 +30,3 @@ export type {
   TokenRequest,
   TokenSource,
 } from './options.ts'
-export { type InvalidId, parseId } from './wire/values.ts'
