@@ -1,4 +1,4 @@
-import { errorCatalogue, errorMessages } from '@plant-store/contract'
+import { errorCatalogue, errorMessages, limits } from '@plant-store/contract'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { readOperations, resolveAll } from './model.ts'
 import { generateRequests } from './requests.ts'
@@ -34,7 +34,8 @@ function generateErrorCodes(): string {
     '/** An error code. */\nexport type ErrorCode = (typeof errorCodes)[ErrorName]\n\n',
     '/** What each error code means. */\n',
     `export const errorReasons: Record<ErrorName, string> = ${JSON.stringify(reasons, null, 2)}\n\n`,
-    `/** The messages of the service. */\nexport const errorMessages = ${JSON.stringify(errorMessages, null, 2)}\n`,
+    `/** The messages of the service. */\nexport const errorMessages = ${JSON.stringify(errorMessages, null, 2)}\n\n`,
+    `/** The limits of the service. */\nexport const limits = ${JSON.stringify(limits)}\n`,
   ].join('')
 }
 

@@ -100,7 +100,7 @@ abstract class BaseError extends Error {
 }
 
 /** Cuts a URL, or a text with one, which would fill a message. */
-export function shorten(text: string): string {
+function shorten(text: string): string {
   return text.replace(/^(.{200}).+/, '$1…')
 }
 

@@ -1,7 +1,7 @@
 import { initContract } from '@ts-rest/core'
 import * as z from 'zod'
 import { type ErrorName, ErrorSchema } from './errors.ts'
-import { NewPlantSchema, PlantSchema, textSchema } from './plants.ts'
+import { NewPlantSchema, PlantSchema, TextSchema } from './plants.ts'
 
 export * from './errors.ts'
 export * from './plants.ts'
@@ -46,12 +46,10 @@ const plantsGroup = { name: 'plants', description: 'The plants of the account th
 
 const MAX_PAGE_SIZE = 1000
 const INVALID_LIMIT = { error: `must be an integer between 1 and ${MAX_PAGE_SIZE}` }
-const DUPLICATE = { error: 'must appear only once' }
 
 const LimitSchema = z
   .codec(
-    // A repeated parameter is a list, not a string.
-    z.string(DUPLICATE).regex(/^[1-9]\d{0,8}$/, INVALID_LIMIT),
+    z.string(INVALID_LIMIT).regex(/^[1-9]\d{0,8}$/, INVALID_LIMIT),
     z.int32().min(1, INVALID_LIMIT).max(MAX_PAGE_SIZE, INVALID_LIMIT),
     { decode: Number, encode: String },
   )
@@ -62,7 +60,7 @@ const LimitSchema = z
     examples: [100],
   })
 
-const CursorSchema = textSchema(DUPLICATE.error).optional().meta({
+const CursorSchema = TextSchema.optional().meta({
   description:
     'Where the page starts: an opaque value from the `Link` header of the previous page (`nextCursor` in the SDK).',
 })

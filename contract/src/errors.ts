@@ -55,14 +55,31 @@ export const errorCatalogue = {
   },
 } as const satisfies Record<string, { code: number; reason: string }>
 
-/** The messages of the service that the fake of the SDK has too. */
+/** The limits of the service that the fake of the SDK has too. */
+export const limits = {
+  /** The largest body, in bytes: Express's own default. */
+  bodyBytes: 100 * 1024,
+  /** How many invalid fields a message names. */
+  issues: 3,
+} as const
+
+/** The messages of the service that the fake of the SDK has too; what is in braces is replaced. */
 export const errorMessages = {
   idTaken: 'id: is taken by another plant of this account. Choose another id.',
   invalidCursor: 'cursor: must be taken from the Link header of an earlier page',
+  duplicateParameter: 'must appear only once',
+  bodyTooLarge: `The body is larger than ${limits.bodyBytes} bytes. Send a smaller one.`,
+  scopeMissing: 'The token lacks the scope "{scope}" that this operation needs.',
+  methodNotAllowed: 'Method not allowed. Use {methods}.',
 } as const
 
 /** The name of an entry of the error catalogue. */
 export type ErrorName = keyof typeof errorCatalogue
+
+/** Returns the HTTP status of an error. */
+export function statusOf(name: ErrorName): number {
+  return Math.floor(errorCatalogue[name].code / 100)
+}
 
 /** A code of the error catalogue. */
 export type ErrorCode = (typeof errorCatalogue)[ErrorName]['code']

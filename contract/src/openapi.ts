@@ -2,7 +2,7 @@
 import { type AppRoute, ContractNoBody, isAppRoute } from '@ts-rest/core'
 import * as z from 'zod'
 import { contract, type OperationMetadata, type Scope } from './contract.ts'
-import { type ErrorBody, type ErrorName, ErrorSchema, errorCatalogue } from './errors.ts'
+import { type ErrorBody, type ErrorName, ErrorSchema, errorCatalogue, statusOf } from './errors.ts'
 import { type Direction, describe, reject } from './json-schema.ts'
 
 export { reject } from './json-schema.ts'
@@ -104,10 +104,12 @@ const IDS =
   '`JSON.stringify` of JavaScript round them: a generated client needs JSON that reads and writes integers exactly, as `bigint`, ' +
   'or has to stay at or below that number. Unknown fields of a body are ignored; a duplicate key is rejected.'
 
+const ERROR_NAMES = Object.keys(errorCatalogue) as ErrorName[]
+
 /** The error catalogue as a table in Markdown. */
 const ERRORS = [
   '| error | status | meaning |\n|---|---|---|',
-  ...Object.values(errorCatalogue).map(({ code, reason }) => `| ${code} | ${Math.floor(code / 100)} | ${reason} |`),
+  ...ERROR_NAMES.map((name) => `| ${errorCatalogue[name].code} | ${statusOf(name)} | ${errorCatalogue[name].reason} |`),
 ].join('\n')
 
 /** The methods whose repetition has no further effect (RFC 9110 section 9.2.2). */
@@ -126,8 +128,6 @@ const KEYS =
 
 /** A path of text and `:name`, each a whole segment. */
 const PATH = /^(\/(:\w+|[\w.~-]+)?)+$/
-
-const ERROR_NAMES = Object.keys(errorCatalogue) as ErrorName[]
 
 /** How a body may be rejected before it is parsed. */
 const BODY_ERRORS = { 413: ErrorSchema, 415: ErrorSchema }
@@ -231,10 +231,6 @@ function isSent(error: ErrorName, route: Route, named: readonly ErrorName[]): bo
   if (named.includes(error)) return route.metadata.errors?.includes(error) ?? false
   if (error === 'invalidQuery') return route.query !== undefined
   return !['malformedJson', 'invalidBody'].includes(error) || bodyOf(route) !== undefined
-}
-
-function statusOf(error: ErrorName): number {
-  return Math.floor(errorCatalogue[error].code / 100)
 }
 
 /** Describes an operation, and adds its components. */

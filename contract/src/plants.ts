@@ -30,23 +30,16 @@ export const Int64TextSchema = z
   .codec(z.string(NOT_INT64).regex(INT64_TEXT, NOT_INT64), z.int64(NOT_INT64), { decode: BigInt, encode: String })
   .meta({ description: 'An int64, in decimal digits without leading zeros.' })
 
-/** Creates a {@link TextSchema} with an error of its own for what is not text. */
-export function textSchema(error: string | z.core.$ZodErrorMap) {
-  return (
-    z
-      .string({ error })
-      // A regular expression that repeats a class overflows the stack on text of many megabytes.
-      .refine((text) => text.isWellFormed() && !text.includes('\0'), 'must not contain U+0000 or a lone surrogate')
-      // Only what every engine reads: Rust's and RE2 have no surrogates.
-      .meta({ pattern: '^[^\\x00]*$' })
-  )
-}
-
 /**
  * Accepts any Unicode text, of any length. It rejects only what not every database stores exactly: U+0000 (PostgreSQL
  * rejects it, SQLite's functions stop at it) and lone surrogates, which have no UTF-8 form (RFC 8259 section 8.2).
  */
-export const TextSchema = textSchema(must('must be a string'))
+export const TextSchema = z
+  .string({ error: must('must be a string') })
+  // A regular expression that repeats a class overflows the stack on text of many megabytes.
+  .refine((text) => text.isWellFormed() && !text.includes('\0'), 'must not contain U+0000 or a lone surrogate')
+  // Only what every engine reads: Rust's and RE2 have no surrogates.
+  .meta({ pattern: '^[^\\x00]*$' })
 
 const shownFields = {
   name: TextSchema.meta({

@@ -7,7 +7,7 @@ import { createDocs } from './docs/serve-docs.ts'
 import { readBody } from './http/body.ts'
 import { createErrorHandler, toValidationError } from './http/errors.ts'
 import { rejectMalformed, trackRequest } from './http/malformed-requests.ts'
-import { createCors, createOriginHint, createPathCheck } from './http/paths-and-origins.ts'
+import { byPath, createCors, createOriginHint, createPathCheck } from './http/paths-and-origins.ts'
 import { createRateLimit } from './http/rate-limit.ts'
 import type { RequestsInFlight, Slot } from './http/requests-in-flight.ts'
 import { extendResponses } from './http/responses.ts'
@@ -72,7 +72,8 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
   const authenticate = createAuthentication(dependencies.findToken, settings.tokenIdHeader)
   const countRequest = settings.rateLimit && createRateLimit(settings.rateLimit)
   const router = createPlantsRouter(handlers, settings.publicUrl)
-  createExpressEndpoints(contract, router, app, {
+  const inOrder = Object.entries(contract).toSorted(([, one], [, other]) => byPath(one, other))
+  createExpressEndpoints(Object.fromEntries(inOrder) as typeof contract, router, app, {
     logInitialization: false,
     globalMiddleware: [
       async (request, response, next) => {
@@ -86,8 +87,8 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
         request.body = undefined as never
       },
     ],
-    requestValidationErrorHandler: (error) => {
-      throw toValidationError(error)
+    requestValidationErrorHandler: (error, request) => {
+      throw toValidationError(error, request)
     },
   })
 

@@ -74,5 +74,12 @@ export const errorReasons: Record<ErrorName, string> = {
 /** The messages of the service. */
 export const errorMessages = {
   "idTaken": "id: is taken by another plant of this account. Choose another id.",
-  "invalidCursor": "cursor: must be taken from the Link header of an earlier page"
+  "invalidCursor": "cursor: must be taken from the Link header of an earlier page",
+  "duplicateParameter": "must appear only once",
+  "bodyTooLarge": "The body is larger than 102400 bytes. Send a smaller one.",
+  "scopeMissing": "The token lacks the scope \"{scope}\" that this operation needs.",
+  "methodNotAllowed": "Method not allowed. Use {methods}."
 }
+
+/** The limits of the service. */
+export const limits = {"bodyBytes":102400,"issues":3}

@@ -1,11 +1,11 @@
 import { ApiError } from '../errors.ts'
-import { type ErrorName, errorCodes, errorReasons } from '../generated/error-codes.ts'
+import { type ErrorName, errorCodes, errorMessages, errorReasons, limits } from '../generated/error-codes.ts'
 // biome-ignore lint/suspicious/noImportCycles: what is generated takes only types from here.
 import { requestRules } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
-import { type Int64s, readJson } from '../wire/json.ts'
+import { type Int64s, readJson, whyNotExact } from '../wire/json.ts'
 import { readHead } from '../wire/response.ts'
-import { isObject, orUndefined, requireKnown } from '../wire/values.ts'
+import { isObject, orUndefined } from '../wire/values.ts'
 
 /** A scope of a token. */
 export type Scope = 'read' | 'write'
@@ -27,9 +27,6 @@ interface Rule {
 export interface RequestRules extends Readonly<Record<'path' | 'query' | 'body', Readonly<Record<string, Rule>>>> {
   readonly scope: Scope
 }
-
-/** The largest body of the service, in bytes. */
-const MAX_BODY_BYTES = 100 * 1024
 
 /**
  * Checks the parts of a request, and reads the input of an operation from them.
@@ -64,8 +61,7 @@ const REPEATED = Symbol('repeated')
 
 /** Parses a body. What is no integer at the place of an int64 stays as it is, so that the check rejects it. */
 function readBody(body: string, int64s: Int64s = {}): Readonly<Record<string, unknown>> {
-  const isTooLarge = new Blob([body]).size > MAX_BODY_BYTES
-  if (isTooLarge) reject('bodyTooLarge', `The body is larger than ${MAX_BODY_BYTES} bytes. Send a smaller one.`)
+  if (new Blob([body]).size > limits.bodyBytes) reject('bodyTooLarge', errorMessages.bodyTooLarge)
   const json: unknown = orUndefined(() => readJson(body, int64s)) ?? orUndefined(() => JSON.parse(body))
   if (json === undefined) reject('malformedJson')
   return isObject(json) ? json : reject('invalidBody', 'The body must be an object')
@@ -89,61 +85,36 @@ function check(
 ): object {
   const values = Object.entries(rules).map(([name, rule]) => [name, read(name, rule), rule] as const)
   const wrong = values.flatMap(([name, value, rule]) => explain(name, value, rule))
-  const more = wrong.length > MAX_ISSUES ? [`and ${wrong.length - MAX_ISSUES} more`] : []
-  if (wrong.length > 0) reject(error, [...wrong.slice(0, MAX_ISSUES), ...more].join('; '))
+  const more = wrong.length > limits.issues ? [`and ${wrong.length - limits.issues} more`] : []
+  if (wrong.length > 0) reject(error, [...wrong.slice(0, limits.issues), ...more].join('; '))
   return Object.fromEntries(values.filter(([, value]) => value !== undefined))
 }
-
-/** How many invalid fields a message of the service names. */
-const MAX_ISSUES = 3
 
 /** Explains what is wrong with a value at a path, in the words of the service; empty if nothing is. */
 function explain(path: string, value: unknown, rule: Rule): string[] {
   const { required, isNullable, type, values = [value], items, minimum = -Infinity, maximum = Infinity, message } = rule
   if (value === undefined) return required ? [`${path}: is required`] : []
   if (value === null && isNullable) return []
-  if (value === REPEATED) return [`${path}: must appear only once`]
+  if (value === REPEATED) return [`${path}: ${errorMessages.duplicateParameter}`]
   if (items && Array.isArray(value)) return value.flatMap((item, index) => explain(`${path}.${index}`, item, items))
   const isInteger = typeof value === 'bigint' || Number.isSafeInteger(value)
   const isOfType = type === 'integer' ? isInteger : typeof value === type
   // Exact also where one is a bigint and the other is not.
   const isInRange = !((value as bigint) < minimum) && !((value as bigint) > maximum)
   if (!isOfType || !isInRange || !values.includes(value)) return [`${path}: ${message}`]
-  const isSafe = typeof value !== 'string' || !/[\0\uD800-\uDFFF]/u.test(value)
-  return isSafe ? [] : [`${path}: must not contain U+0000 or a lone surrogate`]
+  const reason = typeof value === 'string' && whyNotExact(value)
+  return reason ? [`${path}: ${reason}`] : []
 }
 
-/** Rejects a request. */
-export function reject(name: ErrorName, message?: string, headers?: ApiErrorOptions['headers']): never {
-  throw createApiError({ name, message, headers })
-}
-
-/** What an error of {@link createApiError} has. */
-export interface ApiErrorOptions {
-  /** The name of the error in `errorCodes`, which decides about the status and the code. */
-  readonly name: ErrorName
-  /** The text of the service. Default: the reason in the error catalogue. */
-  readonly message?: string | undefined
-  /** Additional response headers, such as `retry-after` or `x-request-id`, which is random by default. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
-}
-
-/**
- * Creates the error that a client throws when the service responds with an error of the catalogue, for
- * tests that replace the client.
- *
- * @throws {UsageError} An option is unknown.
- *
- * @example
- * const createPlant = vi.fn().mockRejectedValue(createApiError({ name: 'idTaken' }))
- */
-export function createApiError(options: ApiErrorOptions): ApiError {
-  requireKnown(options, ['name', 'message', 'headers'], 'options')
-  const { name, message = errorReasons[name], headers } = options
-  const code = errorCodes[name]
+/** Rejects a request. The message is that of the error catalogue by default. */
+export function reject(name: ErrorName, message = errorReasons[name], headers = {}): never {
   const all = new Headers({ 'x-request-id': createRequestId(), ...headers })
-  const head = readHead({ status: Math.floor(code / 100), headers: all })
-  return new ApiError({ error: code, message }, head, { attempts: 1 })
+  throw new ApiError({ error: errorCodes[name], message }, readHead({ status: statusOf(name), headers: all }), {})
+}
+
+/** Returns the status of an error. */
+export function statusOf(name: ErrorName): number {
+  return Math.floor(errorCodes[name] / 100)
 }
 
 /** Creates a request id. */

@@ -22,10 +22,11 @@ export interface Account {
 }
 
 /** How an operation responds, unless it throws an `ApiError`. */
-export interface OperationResult<TData> {
-  readonly data: TData
+export interface OperationResult<TBody> {
+  /** The body of the success response; undefined: it has none. */
+  readonly body: TBody
   /**
-   * The fields of the input that the handler has not used: none. `({ limit, ...unused }) => ({ data, unused })` does
+   * The fields of the input that the handler has not used: none. `({ limit, ...unused }) => ({ body, unused })` does
    * not compile until it takes each field out, so that none that is added to the contract is forgotten.
    */
   readonly unused: Readonly<Record<string, never>>
@@ -36,7 +37,7 @@ export interface OperationResult<TData> {
 }
 
 /** Responds to the input of an operation, which was checked. */
-export type Handler<TInput, TData> = (input: TInput, account: Account) => OperationResult<TData>
+export type Handler<TInput, TBody> = (input: TInput, account: Account) => OperationResult<TBody>
 
 type Input<TName extends OperationName> = NonNullable<Parameters<Operations[TName]>[0]>
 
@@ -48,7 +49,7 @@ export const handlers: { [TName in OperationName]: Handler<Input<TName>, Awaited
     const plant = account.plants.get(key) ?? added
     if (plant.name !== name || plant.tag !== tag) reject('idTaken', errorMessages.idTaken)
     account.plants.set(key, plant)
-    return { data: toBody(plant), unused }
+    return { body: toBody(plant), unused }
   },
 
   getPlants({ limit, cursor, ...unused }, { number, plants }) {
@@ -56,7 +57,7 @@ export const handlers: { [TName in OperationName]: Handler<Input<TName>, Awaited
     const rest = [...plants.values()].filter(({ seq }) => seq > after)
     const page = rest.slice(0, limit)
     const nextCursor = page.length < rest.length ? `${number}:${page.at(-1)?.seq}` : undefined
-    return { data: page.map(toBody), nextCursor, hasVersion: true, unused }
+    return { body: page.map(toBody), nextCursor, hasVersion: true, unused }
   },
 }
 

@@ -44,7 +44,7 @@ function convert(value: unknown, int64s: Int64s | undefined, mark: string): unkn
 }
 
 /** Returns why a value, apart from its parts, would not arrive as it is; undefined if it does. */
-function whyNotExact(value: unknown): string | undefined {
+export function whyNotExact(value: unknown): string | undefined {
   // With the u flag a surrogate pair is one character, so only a lone surrogate matches.
   if (typeof value === 'string' && /[\0\uD800-\uDFFF]/u.test(value)) {
     return 'must not contain U+0000 or a lone surrogate'

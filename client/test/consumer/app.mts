@@ -1,6 +1,6 @@
 // An app that must compile with every version of TypeScript, with and without DOM types, and with every minor version.
 import * as sdk from '@plant-store/client'
-import { createApiError, createFakePlantStore, type FakePlantStore } from '@plant-store/client/testing'
+import { createFakePlantStore, type FakePlantStore } from '@plant-store/client/testing'
 
 const hooks: sdk.Hooks = {
   request: async (attempt: sdk.Attempt) => {
@@ -22,7 +22,6 @@ const options: sdk.ClientOptions = {
 export const client: sdk.PlantStoreClient = sdk.createPlantStoreClient(options)
 export const patient: sdk.PlantStoreClient = client.withOptions({ token: false, hooks, timeout: 1000, retries: 0 })
 export const store: FakePlantStore = createFakePlantStore()
-export const taken: sdk.ApiError = createApiError({ name: 'idTaken' })
 store.createToken({ account: undefined, scopes: undefined, expiresAt: undefined })
 store.add([{ id: 1n, name: 'Ficus' }], 'bob')
 

@@ -191,14 +191,15 @@ test('the fake checks lists and null, and responds with int64s, as the service d
   const changeBed = { ...post, ...inPath, method: 'PATCH', body, responses: { 200: nullable } }
   const operations = {
     searchBeds: { ...getBed, query },
+    countBeds: { ...getBed, path: '/beds/count' },
     getBed: { ...getBed, ...inPath, responses: { 200: bed } },
     changeBed,
   }
   const { folder, createClient } = await createSdk({ createPlant: ownContract.createPlant, ...operations })
   const { createFakePlantStore } = await import(path.join(folder, 'src/testing/index.ts'))
   const { handlers } = await import(path.join(folder, 'src/testing/operations.ts'))
-  handlers.getBed = ({ id }: { id: bigint }) => ({ data: { id, rows: [{ seq: BIG }, { seq: 1n }] }, unused: {} })
-  handlers.changeBed = ({ size, note }: object & Record<string, unknown>) => ({ data: { size, note }, unused: {} })
+  handlers.getBed = ({ id }: { id: bigint }) => ({ body: { id, rows: [{ seq: BIG }, { seq: 1n }] }, unused: {} })
+  handlers.changeBed = ({ size, note }: object & Record<string, unknown>) => ({ body: { size, note }, unused: {} })
   const fake = createFakePlantStore()
   const change = createClient(fake)['changeBed']
   for (const [size, note] of [
@@ -218,9 +219,13 @@ test('the fake checks lists and null, and responds with int64s, as the service d
   expect(await invalid.json()).toMatchObject({
     message: `size: must be an integer between ${-(2n ** 63n)} and ${2n ** 63n - 1n} (int64); ${changed}`,
   })
-  const response = await fake.fetch(`${fake.baseUrl}/beds?labels=%00&labels=a&labels=%00&size=x`, { headers })
+  // `count` also fits `:id`: no other path decides about a method.
+  const method = await fake.fetch(`${fake.baseUrl}/beds/count`, { method: 'PATCH', headers, body: '{}' })
+  expect(method.headers.get('allow')).toBe('GET, HEAD, OPTIONS')
+  expect(await method.json()).toEqual({ error: 40500, message: 'Method not allowed. Use GET, HEAD, OPTIONS.' })
+  const response = await fake.fetch(`${fake.baseUrl}/beds?labels=%00&labels=a&labels=%00&size=1&size=2`, { headers })
   const [one, two] = [0, 2].map((index) => `labels.${index}: must not contain U+0000 or a lone surrogate`)
-  const size = `size: must be an integer between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}`
+  const size = 'size: must appear only once'
   expect(await response.json()).toMatchObject({ message: `${one}; ${two}; ${size}; and 1 more` })
 })
 

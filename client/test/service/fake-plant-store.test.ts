@@ -1,10 +1,9 @@
 /** What only the fake of `@plant-store/client/testing` has. */
 import { describe, expect, test } from 'vitest'
 import type * as sdk from '../../src/index.ts'
-import { ApiError, createPlantStoreClient } from '../../src/index.ts'
-import { createApiError, createFakePlantStore, type Fault, type FaultOptions } from '../../src/testing/index.ts'
+import { createPlantStoreClient } from '../../src/index.ts'
+import { createFakePlantStore, type Fault, type FaultOptions } from '../../src/testing/index.ts'
 import type { Handler } from '../../src/testing/operations.ts'
-import { failureOf } from '../helpers/failure-of.ts'
 
 const monstera = { id: 9007199254740993n, name: 'Monstera', tag: 'aroid' }
 const ficus = { id: 1n, name: 'Ficus' }
@@ -64,7 +63,7 @@ test('a fault can be that of an operation, and reset makes the store as new', as
 test('a handler that forgets a field of its input does not compile', () => {
   type Forgetful = Handler<{ limit?: number; tag?: string }, null>
   // @ts-expect-error: `tag` is unused
-  const forget: Forgetful = ({ limit: _, ...unused }) => ({ data: null, unused })
+  const forget: Forgetful = ({ limit: _, ...unused }) => ({ body: null, unused })
   expect(forget({ tag: 'fig' }, {} as never).unused).toEqual({ tag: 'fig' })
 })
 
@@ -91,19 +90,6 @@ test('add adds plants to an account of this fake without a request, and rejects 
   expect(store.plants()).toHaveLength(2)
 })
 
-const errors = ['notFound', 'unavailable', 'scopeMissing'] as const
-test.each(errors)('createApiError creates %s as a client does', async (name) => {
-  const headers = { 'x-request-id': 'abc', 'retry-after': '2' }
-  const store = createFakePlantStore()
-  store.failNext({ error: name, headers })
-  const thrown = await failureOf(createPlantStoreClient({ ...store, retries: 0 }).getPlants(), ApiError)
-  const created = createApiError({ name, headers })
-  expect(created).toBeInstanceOf(ApiError)
-  const { method, url, message, ...others } = thrown.toJSON()
-  expect(created.toJSON()).toEqual({ ...others, message: String(message).replace(`${method} ${url}: `, '') })
-  expect(created.headers.get('Retry-After')).toBe('2')
-})
-
 const fake = createFakePlantStore()
 test.each<[reason: string, () => unknown]>([
   ['baseURL: is not one of baseUrl', () => createFakePlantStore({ baseURL: 'http://a.b' } as object)],
@@ -111,7 +97,6 @@ test.each<[reason: string, () => unknown]>([
   ['scope: is not one of account, ', () => fake.createToken({ scope: 'read' } as object)],
   ['findPlant: is not one of createPlant, ', () => fake.failNext({ delay: 0 }, 1, 'findPlant' as never)],
   ['code: is not one of error, ', () => fake.failNext({ code: 503 } as object as Fault)],
-  ['code: is not one of name, ', () => createApiError({ name: 'idTaken', code: 1 } as never)],
 ])('an option that is unknown is an error: %s', (reason, create) => expect(create).toThrow(reason))
 
 describe('failNext', () => {

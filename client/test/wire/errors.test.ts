@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import { expect, test, vi } from 'vitest'
 import * as sdk from '../../src/index.ts'
 import { ApiError, createPlantStoreClient, PlantStoreError, UsageError } from '../../src/index.ts'
-import { createApiError, createFakePlantStore, type Fault } from '../../src/testing/index.ts'
+import { createFakePlantStore, type Fault } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 
 // A second copy of the package, as in an app whose dependencies each bring their own.
@@ -103,7 +103,8 @@ test.each<[name: sdk.ErrorName, message: string, issues: readonly sdk.Issue[]]>(
   ['invalidQuery', 'tags.1: must be a string; name: is required', two],
   ['invalidBody', 'The body must be an object', []],
   ['malformedJson', 'position: 5', []],
-])('the issues of %s name each field: %s', (name, message, issues) => {
-  const error: PlantStoreError = createApiError({ name, message })
-  expect(error).toMatchObject({ kind: 'api', issues })
+])('the issues of %s name each field: %s', async (name, message, issues) => {
+  const store = createFakePlantStore()
+  store.failNext({ status: 400, body: JSON.stringify({ error: sdk.errorCodes[name], message }) })
+  expect((await createPlantStoreClient(store).safe.getPlants()).error).toMatchObject({ kind: 'api', issues })
 })

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { contract, OperationMetadata, Scope } from '@plant-store/contract'
+import { type contract, errorMessages, type OperationMetadata, type Scope } from '@plant-store/contract'
 import type { TsRestRequest } from '@ts-rest/express'
 import { LRUCache } from 'lru-cache'
 import { HttpError } from '../http/errors.ts'
@@ -84,7 +84,7 @@ export function createAuthentication(
     const { scope } = request.tsRestRoute.metadata satisfies OperationMetadata
     if (identity.scopes.includes(scope)) return
     const headers = { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` }
-    throw new HttpError('scopeMissing', `The token lacks the scope "${scope}" that this operation needs.`, { headers })
+    throw new HttpError('scopeMissing', errorMessages.scopeMissing.replace('{scope}', scope), { headers })
   }
 }
 

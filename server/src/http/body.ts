@@ -1,14 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { contract } from '@plant-store/contract'
+import { type contract, errorMessages, limits } from '@plant-store/contract'
 import { ContractNoBody } from '@ts-rest/core'
 import type { TsRestRequest } from '@ts-rest/express'
 import { parse as parseContentType } from 'content-type'
 import { HttpError } from './errors.ts'
 import { JsonSyntaxError, parseJson } from './exact-json.ts'
 
-/** The largest body, in bytes: Express' own default. */
-export const MAX_BODY_BYTES = 100 * 1024
 /** How much of a charset an error names: those that IANA registers are no longer (RFC 2978 section 2.3). */
 const MAX_CHARSET_LENGTH = 40
 const BYTE_ORDER_MARK = 0xfeff
@@ -22,7 +20,7 @@ const UTF_8 = /^(?:utf-?8|unicode-1-1-utf-8|unicode(?:11|20)utf8|x-unicode20utf8
 export async function readBody(request: TsRestRequest<typeof contract>, response: ServerResponse): Promise<void> {
   const { body } = request.tsRestRoute as { body?: unknown }
   if (body === undefined || body === ContractNoBody) return
-  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge()
+  if (Number(request.headers['content-length'] ?? 0) > limits.bodyBytes) throw tooLarge()
   checkMediaType(request)
   // A client of HTTP/1.0 would take it for the response (RFC 9110 section 10.1.1).
   if (request.headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
@@ -49,7 +47,7 @@ function unsupported(message: string, headers: Record<string, string> = { Accept
 
 /** Reads a body, into one buffer: each chunk that Node.js gives keeps hundreds of bytes, even one of a single byte. */
 async function readText(request: IncomingMessage): Promise<string> {
-  const capacity = Number(request.headers['content-length'] ?? MAX_BODY_BYTES)
+  const capacity = Number(request.headers['content-length'] ?? limits.bodyBytes)
   let buffer: Buffer | undefined
   let isOwn = false
   let size = 0
@@ -60,7 +58,7 @@ async function readText(request: IncomingMessage): Promise<string> {
     if (request.destroyed) fail()
     request
       .on('data', (chunk: Buffer) => {
-        if (size + chunk.length > MAX_BODY_BYTES) {
+        if (size + chunk.length > limits.bodyBytes) {
           request.off('close', fail).removeAllListeners('data').pause()
           reject(tooLarge())
           return
@@ -104,9 +102,7 @@ function parseBody(text: string): unknown {
 
 /** The rest of the body is not read. */
 function tooLarge(): HttpError {
-  return new HttpError('bodyTooLarge', `The body is larger than ${MAX_BODY_BYTES} bytes. Send a smaller one.`, {
-    headers: { Connection: 'close' },
-  })
+  return new HttpError('bodyTooLarge', errorMessages.bodyTooLarge, { headers: { Connection: 'close' } })
 }
 
 /** A client that disconnects is not a fault of the server. */

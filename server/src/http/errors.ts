@@ -1,9 +1,9 @@
 /** What the client gets when a request fails. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type ErrorBody, type ErrorName, errorCatalogue } from '@plant-store/contract'
+import { type ErrorBody, type ErrorName, errorCatalogue, errorMessages, limits, statusOf } from '@plant-store/contract'
 import { StorageError } from '@plant-store/prisma'
 import type { RequestValidationError } from '@ts-rest/express'
-import type { ErrorRequestHandler } from 'express'
+import type { ErrorRequestHandler, Request } from 'express'
 import type { Logger } from 'pino'
 import { oncePer } from '../telemetry/log.ts'
 import { closeLingering, endAfter } from './connections.ts'
@@ -16,8 +16,6 @@ declare module 'node:http' {
   }
 }
 
-/** How many invalid fields a message names. */
-const MAX_ISSUES = 3
 /** How much of a body may be read and discarded, in bytes: up to this it is cheaper than a new connection. */
 const SMALL_BODY = 64 * 1024
 /** How long the failures of the database that follow one are not logged, in milliseconds. */
@@ -46,7 +44,7 @@ export class HttpError extends Error {
   }
 
   get status(): number {
-    return Math.floor(errorCatalogue[this.errorName].code / 100)
+    return statusOf(this.errorName)
   }
 
   get body(): ErrorBody {
@@ -104,17 +102,26 @@ function toHttpError(error: unknown): HttpError {
 }
 
 /** Converts ts-rest's validation error into a failure that names the fields, but never their values. */
-export function toValidationError({ pathParams, query, body }: RequestValidationError): HttpError {
+export function toValidationError({ pathParams, query, body }: RequestValidationError, request: Request): HttpError {
   if (pathParams) return new HttpError('notFound', describeIssues(pathParams, 'The path'))
-  if (query) return new HttpError('invalidQuery', describeIssues(query, 'The query'))
+  if (query) return new HttpError('invalidQuery', describeIssues(query, 'The query', request.query))
   if (body) return new HttpError('invalidBody', describeIssues(body, 'The body'))
   return new HttpError('badRequest')
 }
 
-/** Writes the path and the message of the schema for each issue: `name: is required; tag: must be a string`. */
-function describeIssues({ issues }: NonNullable<RequestValidationError['body']>, whole: string): string {
-  const sentences = issues.slice(0, MAX_ISSUES).map(({ path = [], message }) => {
-    return path.length > 0 ? `${path.map(String).join('.')}: ${message}` : `${whole} ${message}`
+/** What ts-rest knows of an invalid part of a request; `code` is zod's. */
+type Issues = readonly (NonNullable<RequestValidationError['body']>['issues'][number] & { readonly code?: string })[]
+
+/**
+ * Writes the path and the message of the schema for each issue: `name: is required; tag: must be a string`.
+ *
+ * @param query the parameters as they arrived, where one that is repeated is a list
+ */
+function describeIssues({ issues }: { readonly issues: Issues }, whole: string, query: Request['query'] = {}): string {
+  const sentences = issues.slice(0, limits.issues).map(({ path = [], message, code = '' }) => {
+    const name = path.map(String).join('.')
+    const isDuplicate = Array.isArray(query[name]) && code.startsWith('invalid_')
+    return name ? `${name}: ${isDuplicate ? errorMessages.duplicateParameter : message}` : `${whole} ${message}`
   })
   const more = issues.length - sentences.length
   return sentences.join('; ') + (more > 0 ? `; and ${more} more` : '')

@@ -1,4 +1,4 @@
-import { contract } from '@plant-store/contract'
+import { contract, errorMessages } from '@plant-store/contract'
 import cors from 'cors'
 import type { Request, RequestHandler } from 'express'
 import type { Logger } from 'pino'
@@ -26,19 +26,32 @@ const PARAMETER = /\/:\w+/g
 const METHODS = [...new Set(['HEAD', ...Object.values(contract).map(({ method }) => method)])].sort()
 
 /**
+ * Sorts endpoints by their paths: of two that match a request, the one comes first whose first segment that differs is
+ * literal.
+ */
+export function byPath(one: Endpoint, other: Endpoint): number {
+  const [first, second] = [shapeOf(one), shapeOf(other)]
+  if (first === second) return 0
+  return first < second ? -1 : 1
+}
+
+/** Returns a path in which each parameter is the same, and sorted after any text. */
+function shapeOf({ path }: Endpoint): string {
+  return path.replace(PARAMETER, '/\uffff')
+}
+
+/**
  * Creates what rejects unknown paths, with 404, and unsupported methods of known ones, with 405 and `Allow` (RFC 9110
- * section 15.5.6), and responds to `OPTIONS`. It comes before the routes: of two paths that match, the one with fewer
- * parameters counts for every method.
+ * section 15.5.6), and responds to `OPTIONS`. It comes before the routes: of several paths that match, the first one of
+ * {@link byPath} counts for every method.
  */
 export function createPathCheck(endpoints: readonly Endpoint[]): RequestHandler {
-  const paths = [...new Set(endpoints.map(({ path }) => path))]
-  const known = paths
-    .toSorted((one, other) => one.split(PARAMETER).length - other.split(PARAMETER).length)
-    .map((path) => {
-      const methods = endpoints.filter((endpoint) => endpoint.path === path).map(({ method }) => method)
-      const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort()
-      return { path, pattern: new RegExp(`^${path.replace(PARAMETER, '/[^/]+')}$`), allowed, allow: allowed.join(', ') }
-    })
+  const known = [...Map.groupBy(endpoints.toSorted(byPath), shapeOf).values()].map((atPath) => {
+    const [{ path } = { path: '' }] = atPath
+    const methods = atPath.map(({ method }) => method)
+    const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort()
+    return { path, pattern: new RegExp(`^${path.replace(PARAMETER, '/[^/]+')}$`), allowed, allow: allowed.join(', ') }
+  })
 
   return (request, response, next) => {
     const { method, url, path } = request
@@ -53,7 +66,9 @@ export function createPathCheck(endpoints: readonly Endpoint[]): RequestHandler 
     request.pathPattern = found.path
     if (!found.allowed.includes(method)) {
       const headers = { Allow: found.allow }
-      throw new HttpError('methodNotAllowed', `Method not allowed. Use ${found.allow}.`, { headers })
+      throw new HttpError('methodNotAllowed', errorMessages.methodNotAllowed.replace('{methods}', found.allow), {
+        headers,
+      })
     } else if (method === 'OPTIONS') response.set('Allow', found.allow).status(204).end()
     else next()
   }

@@ -65,6 +65,9 @@ const routes = [
   { method: 'GET', path: '/beds/:id' },
   { method: 'PATCH', path: '/beds/:id' },
   { method: 'POST', path: '/beds/removals' },
+  { method: 'DELETE', path: '/beds/:bed' },
+  { method: 'GET', path: '/beds/:id/plants' },
+  { method: 'PUT', path: '/beds/removals/:id' },
 ]
 const url = await serveApp((app) => {
   app.use(createPathCheck(routes)).use(async (request, response) => {
@@ -75,10 +78,12 @@ const url = await serveApp((app) => {
 
 // `removals` also fits `:id`.
 test.each([
-  ['/beds/1', 'GET, HEAD, OPTIONS, PATCH'],
+  ['/beds/1', 'DELETE, GET, HEAD, OPTIONS, PATCH'],
   ['/beds/removals', 'OPTIONS, POST'],
+  ['/beds/removals/plants', 'OPTIONS, PUT'],
+  ['/beds/1/plants', 'GET, HEAD, OPTIONS'],
 ])('%s allows %s and nothing else', async (path, allow) => {
-  const others = ['GET', 'PATCH', 'POST', 'DELETE'].filter((method) => !allow.includes(method))
+  const others = ['GET', 'PATCH', 'POST', 'DELETE', 'PUT'].filter((method) => !allow.includes(method))
   for (const method of ['OPTIONS', ...others]) {
     const response = await fetch(url + path, { method })
     const status = method === 'OPTIONS' ? 204 : 405

@@ -1,10 +1,10 @@
 /** What the body of POST /plants may be. The fuzzer has every other mistake. */
-import { contract } from '@plant-store/contract'
+import { contract, limits } from '@plant-store/contract'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { runs } from '../../../test/helpers/long-tests.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { MAX_BODY_BYTES, readBody } from '../../src/http/body.ts'
+import { readBody } from '../../src/http/body.ts'
 import { JsonSyntaxError, MAX_VALUES, parseJson } from '../../src/http/exact-json.ts'
 import { openSocket, readAll, readResponses } from '../helpers/connection.ts'
 import { post, postHead, withToken } from '../helpers/requests.ts'
@@ -31,7 +31,10 @@ test.each<[string, string, RegExp?]>([
   ['a key without a colon', post('{"secret" "x"}'), /^The body is not valid JSON at character 11\.$/],
   ['arrays nested too deeply', post(`${'['.repeat(101)}${']'.repeat(101)}`), /deeper than 100 levels/],
   ['too many values', post(withValues(1, MAX_VALUES + 1)), /more than 1000 values/],
-  ['a wrong last byte at the limit', post('{"id":1,"name":""}'.padEnd(MAX_BODY_BYTES - 1).padEnd(MAX_BODY_BYTES, 'x'))],
+  [
+    'a wrong last byte at the limit',
+    post('{"id":1,"name":""}'.padEnd(limits.bodyBytes - 1).padEnd(limits.bodyBytes, 'x')),
+  ],
   ['a string without an end', post(`{"id":1,"name":"${'\\"'.repeat(50_000)}`)],
   ['latin1', post(Buffer.from('{"id":1,"name":"ü"}', 'latin1')), /UTF-8/],
   // Others respond 415. But without a declaration, nothing distinguishes UTF-16 from malformed JSON.
@@ -70,7 +73,7 @@ function withValues(id: number, count: number): string {
 }
 
 const long = (before: string, filler: string, after: string) =>
-  before + filler.repeat((MAX_BODY_BYTES - Buffer.byteLength(before + after)) / Buffer.byteLength(filler)) + after
+  before + filler.repeat((limits.bodyBytes - Buffer.byteLength(before + after)) / Buffer.byteLength(filler)) + after
 
 test.each([
   ['nesting up to the limit', `{"id":60000,"name":"Ficus","other":${'['.repeat(99)}${']'.repeat(99)}}`],
@@ -81,7 +84,7 @@ test.each([
   ['a name of emoji', long('{"id":60007,"name":"', '🌱', '"}')],
 ])('a body of 100 kB is accepted with %s', (_what, body) => accepts(accepting, post(body)))
 
-test.each([PLANT, PLANT.padEnd(MAX_BODY_BYTES + 1)])(
+test.each([PLANT, PLANT.padEnd(limits.bodyBytes + 1)])(
   'a body that was read, or is too large, leaves no listener',
   async (body) => {
     const url = await serveApp((app) =>
@@ -100,7 +103,7 @@ test.each([PLANT, PLANT.padEnd(MAX_BODY_BYTES + 1)])(
 const TOO_LARGE = { headers: { Connection: 'close' }, message: /\b102400 bytes/ }
 const CHUNKED = postHead({ 'Transfer-Encoding': 'chunked' })
 
-const TOO_MANY = MAX_BODY_BYTES + 1
+const TOO_MANY = limits.bodyBytes + 1
 test.each([
   ['a larger Content-Length, before any of the body is sent', postHead({ 'Content-Length': String(TOO_MANY) })],
   ['a Content-Length beyond any body', postHead({ 'Content-Length': '9'.repeat(18) })],

@@ -1,0 +1,174 @@
+/** How the fake responds to a request: as the service, with its order of checks. */
+import { ApiError } from '../errors.ts'
+import { type ErrorName, errorCodes, errorMessages } from '../generated/error-codes.ts'
+import { requestRules } from '../generated/requests.ts'
+import { type OperationName, routes } from '../generated/routes.ts'
+import { writeJson } from '../wire/json.ts'
+import { createRequestId, readInput, reject, type Scope, statusOf } from './check-request.ts'
+import { type Account, type Handler, handlers, type OperationResult } from './operations.ts'
+
+/** A token of the fake. */
+export interface FakeToken {
+  readonly account: string
+  readonly scopes: readonly Scope[]
+  /** When it ends; undefined: never. */
+  readonly expiresAt?: Date | undefined
+}
+
+/** A request that the fake received. */
+export interface FakeRequest {
+  readonly method: string
+  readonly url: string
+  /** Names in lower case, without `authorization`. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The text of the body; empty if there is none. */
+  readonly body: string
+  /** The account and the scopes of the token. Undefined if the fake has not created it. */
+  readonly account?: string | undefined
+  readonly scopes?: readonly Scope[] | undefined
+}
+
+/** What goes wrong with a request: an `Error` that `fetch` throws, as if no response arrived, or the response. */
+export type Fault =
+  | Error
+  /** The store does nothing and responds with this error of the catalogue. */
+  | (FaultOptions & { readonly error: ErrorName })
+  /** The store does nothing and responds with this status. Default body: that of an error of the status. */
+  | (FaultOptions & { readonly status: number; readonly body?: string | undefined })
+  /** The store handles the request, and its response is late. */
+  | (FaultOptions & { readonly delay: number })
+
+/** What each fault may have. */
+export interface FaultOptions {
+  /** Additional response headers, such as `retry-after`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The delay of the response in milliseconds. Default: 0. */
+  readonly delay?: number | undefined
+}
+
+/** What the fake stores. */
+export interface FakeService {
+  readonly baseUrl: string
+  /** By their texts. */
+  readonly tokens: Map<string, FakeToken>
+  /** By their names. */
+  readonly accounts: Map<string, Account>
+  /** A number for each body that a request of an account has got. */
+  readonly versions: Map<string, number>
+}
+
+/** A response of the fake; the body is empty if there is none. */
+export interface FakeResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** Responds to a request. Its order of checks: path, method, token, scope, size, body, fields. */
+export function respond(
+  service: FakeService,
+  request: FakeRequest,
+  token: string | undefined,
+  fault: Exclude<Fault, Error>,
+): FakeResponse {
+  try {
+    if ('error' in fault) reject(fault.error)
+    if ('status' in fault) return respondWith(fault.status, fault.body)
+    const { operation, segments, query } = findOperation(service, request)
+    const account = authenticate(service, token, requestRules[operation].scope)
+    const input = readInput(operation, segments, query, request.body)
+    const { body, nextCursor, hasVersion } = handle(service, operation, input, account)
+    const link = nextCursor === undefined ? {} : { link: nextPage(query, nextCursor) }
+    const response = jsonResponse(routes[operation].status, body, link)
+    return hasVersion ? revalidate(service, response, request) : response
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    return jsonResponse(error.status, error.body, Object.fromEntries(error.headers as Headers))
+  }
+}
+
+/**
+ * Finds the operation of a request, and what its path and query say. Of several paths that match, the one counts whose
+ * first segment that differs is literal, and no other for any method.
+ */
+export function findOperation({ baseUrl }: Pick<FakeService, 'baseUrl'>, { method, url }: FakeRequest) {
+  const [path = '', query = ''] = url.replace(baseUrl, '').split('?')
+  const matches = (Object.keys(routes) as OperationName[]).flatMap((operation) => {
+    const pattern = routes[operation].path.replace(PARAMETER, '(?<$1>[^/]+)')
+    const match = new RegExp(`^${pattern}$`).exec(path)
+    return match ? [{ operation, segments: match.groups ?? {}, query }] : []
+  })
+  const [first] = matches.map(({ operation }) => shapeOf(operation)).sort()
+  if (first === undefined) reject('notFound')
+  const atPath = matches.filter(({ operation }) => shapeOf(operation) === first)
+  const methods = atPath.map(({ operation }) => routes[operation].method)
+  const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort().join(', ')
+  const message = errorMessages.methodNotAllowed.replace('{methods}', allow)
+  return atPath[methods.indexOf(method)] ?? reject('methodNotAllowed', message, { allow })
+}
+
+/** A parameter in the path of a route. */
+const PARAMETER = /\{(\w+)\}/g
+
+/** Returns the path of an operation in which each parameter is the same, and sorted after any text. */
+function shapeOf(operation: OperationName): string {
+  return routes[operation].path.replace(PARAMETER, '\uffff')
+}
+
+/** Returns the account of a token that is valid and has a scope. */
+function authenticate({ tokens }: FakeService, token: string | undefined, scope: Scope): string {
+  if (token === undefined) return reject('tokenMissing')
+  const { account, scopes, expiresAt } = tokens.get(token) ?? reject('tokenInvalid')
+  if (expiresAt && expiresAt <= new Date()) reject('tokenEnded')
+  if (!scopes.includes(scope)) reject('scopeMissing', errorMessages.scopeMissing.replace('{scope}', scope))
+  return account
+}
+
+/** Handles an input that was checked. */
+export function handle(
+  { accounts }: FakeService,
+  operation: OperationName,
+  input: unknown,
+  name: string,
+): OperationResult<unknown> {
+  const account = accounts.get(name) ?? { number: accounts.size, plants: new Map(), lastSeq: 0 }
+  accounts.set(name, account)
+  return (handlers[operation] as Handler<unknown, unknown>)(input, account)
+}
+
+/** Returns the `Link` header to the next page, which has every parameter of this one. */
+function nextPage(query: string, cursor: string): string {
+  const parameters = new URLSearchParams(query)
+  parameters.set('cursor', cursor)
+  return `<?${parameters}>; rel="next"`
+}
+
+/** Gives a response the tag of its body, and makes it a 304 where the request names that. */
+function revalidate(
+  { versions }: FakeService,
+  { status, headers, body }: FakeResponse,
+  { account, url, headers: sent }: FakeRequest,
+): FakeResponse {
+  const key = JSON.stringify([account, url, body])
+  const number = versions.get(key) ?? versions.size
+  versions.set(key, number)
+  const tagged = { ...headers, etag: `"${number}"`, 'cache-control': 'private, no-cache', vary: 'Authorization' }
+  const condition = sent['if-none-match'] ?? ''
+  const isSame = condition.trim() === '*' || (condition.match(/"[^"]*"/g) ?? []).some((tag) => tag === tagged.etag)
+  if (!isSame) return { status, headers: tagged, body }
+  const { 'content-type': _, ...rest } = tagged as Record<string, string>
+  return { status: 304, headers: rest, body: '' }
+}
+
+/** Creates the response of a fault. */
+function respondWith(status: number, body = ''): FakeResponse {
+  const name = (Object.keys(errorCodes) as ErrorName[]).find((each) => statusOf(each) === status)
+  return body || !name ? { status, headers: {}, body } : reject(name)
+}
+
+/** Creates a response with a JSON body, unless that is undefined. */
+function jsonResponse(status: number, data: unknown, headers: Readonly<Record<string, string>>): FakeResponse {
+  const body = writeJson(data, () => undefined)
+  const type = body ? { 'content-type': 'application/json; charset=utf-8' } : undefined
+  return { status, headers: { ...type, 'x-request-id': createRequestId(), ...headers }, body }
+}
