@@ -1,5 +1,5 @@
 import { type Contract, contract, type ErrorName, type OperationMetadata } from '@plant-store/contract'
-import type { AppRoute, ServerInferRequest, ServerInferResponseBody } from '@ts-rest/core'
+import type { AppRoute, ClientInferResponseBody, ServerInferRequest } from '@ts-rest/core'
 import type { AppRouteImplementation } from '@ts-rest/express'
 import type { Request, Response } from 'express'
 import { HttpError } from '../http/errors.ts'
@@ -41,7 +41,8 @@ export interface OperationResult<TBody> {
 type Input<TRoute extends AppRoute> = Fields<TRoute, 'params'> & Fields<TRoute, 'query'> & Fields<TRoute, 'body'>
 type Fields<TRoute extends AppRoute, TPart extends string> =
   ServerInferRequest<TRoute> extends Record<TPart, infer Part extends object> ? Part : unknown
-type Body<TRoute extends AppRoute> = ServerInferResponseBody<TRoute, Extract<keyof TRoute['responses'], Success>>
+/** The body of a success as clients read it: an int64 is a bigint, so that no number that was rounded is sent. */
+export type Body<TRoute extends AppRoute> = ClientInferResponseBody<TRoute, Extract<keyof TRoute['responses'], Success>>
 type Success = 200 | 201 | 202 | 204
 
 /** Errors that no operation names: of its query and body, and of the state of the server. */

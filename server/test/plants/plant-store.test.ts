@@ -1,10 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { plantFields } from '@plant-store/contract'
 import { type Plants, StorageError } from '@plant-store/prisma'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import type * as z from 'zod'
 import type { Cursors } from '../../src/plants/cursor.ts'
 import { createGroupCommit, type GroupCommitOptions } from '../../src/plants/group-commit.ts'
 import { createPlantStore } from '../../src/plants/plant-store.ts'
-import type { Handler } from '../../src/plants/plants-router.ts'
+import type { Body, Handler } from '../../src/plants/plants-router.ts'
 import { type Events, events } from '../../src/telemetry/events.ts'
 
 /** Creates a plant store of which nothing else is called. */
@@ -56,6 +58,12 @@ test.each(['"', '\\', '\u0001'])('plants long as JSON, with %j, are committed in
 const forget = async ({ limit: _, ...unused }: { limit?: number; tag?: string }) => ({ body: null, unused })
 // @ts-expect-error: `tag` is left.
 export const forgetful: Handler<{ limit?: number; tag?: string }, null> = forget
+
+/** The response of an operation that returns ids. */
+type IdBody = Body<{ method: 'GET'; path: '/ids'; responses: { 200: z.ZodObject<Pick<typeof plantFields, 'id'>> } }>
+export const exact: IdBody = { id: 2n ** 53n + 1n }
+// @ts-expect-error: a number may have been rounded.
+export const rounded: IdBody = { id: 2 ** 53 }
 
 interface Item {
   account: string
