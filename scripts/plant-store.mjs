@@ -8,4 +8,8 @@ const timer = setInterval(() => {
   process.kill(process.pid, 'SIGTERM')
 }, 200).unref()
 
+// What Ctrl+C or a closed terminal sends arrives here too, and a second signal would end the process immediately.
+await import('../server/dist/commands/signals.js')
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(name, () => clearInterval(timer))
+
 await import('../server/dist/main.js')

@@ -1,5 +1,6 @@
 /** The scripts of the root's package.json, what they install, the pre-commit hook, and the workflows. */
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   copyFileSync,
   cpSync,
@@ -11,7 +12,9 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { request } from 'node:http'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { root, startProgram, until } from './helpers/programs.ts'
@@ -63,17 +66,43 @@ test('npm run typecheck checks every file of the packages and the tests, and tak
   expect(files.filter((file) => !checked.includes(`./${file}`))).toEqual([])
 })
 
+/** Starts a script that serves on an empty database. */
+const startServing = (script: string, settings = {}) => {
+  const env = { ...process.env, DATABASE_URL: temporaryDatabase().url, PORT: '0', NODE_ENV: 'development', ...settings }
+  return startProgram(['npm', 'run', script], /"msg":"ready"/, { cwd: root, env })
+}
+const urlsOf = (output: string) => [...output.matchAll(/"url":"([^"]+)".*"msg":"ready"/g)].map(([, url]) => url)
+
 test('npm run dev serves, and again after a change of a source', async () => {
-  const env = { ...process.env, DATABASE_URL: temporaryDatabase().url, PORT: '0', NODE_ENV: 'development' }
-  await using dev = await startProgram(['npm', 'run', 'dev'], /"msg":"ready"/, { cwd: root, env })
-  const urls = () => [...dev.output().matchAll(/"url":"([^"]+)".*"msg":"ready"/g)].map(([, url]) => url)
+  await using dev = await startServing('dev')
   // No other process than the one that writes imports it. Its time is all that changes.
   utimesSync(`${root}prisma/src/sqlite/thread-main.ts`, new Date(), new Date())
-  await until(() => urls().length > 1)
-  const [, token] = /^ {2}(pst_\S+)$/m.exec(dev.output()) ?? []
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  const body = '{"id":1,"name":"Monstera"}'
-  expect((await fetch(`${urls().at(-1)}/plants`, { method: 'POST', headers, body })).status).toBe(200)
+  await until(() => urlsOf(dev.output()).length > 1)
+  expect((await fetch(`${urlsOf(dev.output()).at(-1)}/plants`)).status).toBe(401)
+})
+
+test.each([
+  // npm passes it on to its shell, which some shells replace by the server.
+  ['start', 'SIGINT', 'bash'],
+  // The shell ends, and a server without its shell ends itself.
+  ['start', 'SIGHUP', 'sh'],
+  // `node --watch` passes it on.
+  ['dev', 'SIGINT', 'sh'],
+] as const)('npm run %s finishes a request after %s to all its processes, in %s', async (script, signal, shell) => {
+  await using program = await startServing(script, { npm_config_script_shell: shell })
+  const [, token] = /^ {2}(pst_\S+)$/m.exec(program.output()) ?? []
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', expect: '100-continue' }
+  const creation = request(`${urlsOf(program.output())[0]}/plants`, { method: 'POST', headers })
+  const response = once(creation, 'response')
+  creation.flushHeaders()
+  await once(creation, 'continue')
+  const ended = program.stop(signal)
+  await until(() => program.output().includes(`"signal":"${signal}"`))
+  // The signal that is passed on arrives, or has.
+  await sleep(500)
+  creation.end('{"id":1,"name":"Monstera"}')
+  expect((await response)[0].statusCode).toBe(200)
+  await ended
 })
 
 /** Runs the set-up where Node.js is too old, with an npm that fails with this error. */

@@ -10,6 +10,11 @@ for (const stream of [process.stdout, process.stderr]) stopBlocking(stream)
 /** Sent by Ctrl+C, by a service manager, and by a terminal that closes. */
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
+/** npm and `node --watch` (`npm run dev`) pass on what Ctrl+C or a closed terminal has sent to this process too. */
+const { npm_lifecycle_event: script, WATCH_REPORT_DEPENDENCIES: watched } = process.env
+/** How long the same signal is one that was passed on, in milliseconds. */
+const REPEAT_TIME = script || watched ? 2_000 : 0
+
 /** What the next signal does. */
 let handle: (name: NodeJS.Signals) => void = endProcess
 
@@ -18,7 +23,10 @@ const IGNORED_SIGNALS = ['SIGUSR1', 'SIGUSR2', 'SIGXFSZ'] as const
 
 for (const name of IGNORED_SIGNALS) process.on(name, () => {})
 for (const name of ENDING_SIGNALS) {
+  let repeatsUntil = 0
   process.on(name, () => {
+    if (performance.now() < repeatsUntil) return
+    repeatsUntil = performance.now() + REPEAT_TIME
     const first = handle
     handle = endProcess
     first(name)
