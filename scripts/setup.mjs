@@ -4,7 +4,7 @@
  * build, which running the sources does not need.
  */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fail, root, run, start } from './run.mjs'
 import { findNode, linkNode } from './tools.mjs'
@@ -66,10 +66,11 @@ function install() {
   useGitHooks()
 }
 
-/** Lets git format what is committed, unless there are other hooks. */
+/** Lets git check what is committed, unless there are other hooks. A worktree has the settings of another checkout. */
 function useGitHooks() {
-  const git = (...parameters) => start('git', parameters)
-  if (process.env['CI'] || process.env['NODE_ENV'] === 'production' || !existsSync(`${root}.git`)) return
+  const git = (...parameters) => start('git', [`--git-dir=${root}.git`, ...parameters])
+  const isOwn = statSync(`${root}.git`, { throwIfNoEntry: false })?.isDirectory()
+  if (process.env['CI'] || process.env['NODE_ENV'] === 'production' || !isOwn) return
   if (git('config', 'core.hooksPath').status !== 1) return
   const folder = path.resolve(root, git('rev-parse', '--git-path', 'hooks').stdout.trim())
   const hooks = existsSync(folder) ? readdirSync(folder).filter((name) => !name.endsWith('.sample')) : []

@@ -146,6 +146,27 @@ test('a colon in the path of the clone is rejected in one sentence', () => {
   expect([status, stderr]).toEqual([1, message])
 })
 
+test('the set-up of a worktree leaves the git hooks of its clone alone, that of a clone uses ours', () => {
+  const [clone, bin, HOME] = [temporaryFolder(), temporaryFolder(), temporaryFolder()]
+  const worktree = path.join(clone, 'worktree')
+  const git = (...parameters: string[]) => run('git', parameters, { cwd: clone, HOME }).stdout
+  git('init', '--quiet', '--template=')
+  git('-c', 'user.name=Alice', '-c', 'user.email=alice@example.com', 'commit', '--allow-empty', '--message=test: begin')
+  git('worktree', 'add', worktree)
+  symlinkSync('/bin/true', `${bin}/npm`)
+  const hooksAfterSetUp = (folder: string) => {
+    cpSync(`${root}scripts`, `${folder}/scripts`, { recursive: true })
+    for (const file of ['pnpm-workspace.yaml', 'package.json']) copyFileSync(root + file, `${folder}/${file}`)
+    writeFileSync(`${folder}/scripts/pnpm.mjs`, '')
+    const settings = { HOME, CI: '', NODE_ENV: '', PATH: `${bin}:${process.env['PATH']}` }
+    const { status, stderr } = run(process.execPath, [`${folder}/scripts/setup.mjs`, '--no-build'], settings)
+    expect([status, stderr]).toEqual([0, expect.stringMatching(/^Installing the packages/)])
+    return git('config', 'core.hooksPath')
+  }
+  expect(hooksAfterSetUp(worktree)).toBe('')
+  expect(hooksAfterSetUp(clone)).toBe('.githooks\n')
+})
+
 test('tools that a script starts leave nothing in the folder of temporary files, where others may put it', () => {
   const TMPDIR = temporaryFolder()
   const { status, stderr } = run('node', ['scripts/changeset.mjs', '--help'], { TMPDIR, NODE_COMPILE_CACHE: '' })
