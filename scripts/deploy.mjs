@@ -3,7 +3,7 @@
  *
  * Usage: npm run deploy -- FOLDER
  */
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { newFolder, run } from './run.mjs'
 
@@ -20,7 +20,7 @@ const unused = [
   /(?:^|\/)\.|^pnpm-/,
 ]
 
-// Another user than the one who installs runs it.
+// Another user than the one who installs runs it, so everyone may read it, whatever the umask of the clone was.
 process.umask(0o022)
 const folder = newFolder('deploy')
 // Only with injected packages pnpm keeps to the lockfile; copies, since a hard link would be shared with pnpm's store;
@@ -33,7 +33,12 @@ run('node', ['scripts/pnpm.mjs', ...command])
 for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
   const file = path.join(entry.parentPath, entry.name)
   const name = path.relative(folder, file).replaceAll('\\', '/')
-  if (!entry.isDirectory() && unused.some((files) => files.test(name))) rmSync(file)
+  if (!entry.isDirectory() && unused.some((files) => files.test(name))) {
+    rmSync(file)
+    continue
+  }
+  const { mode } = statSync(file)
+  chmodSync(file, mode | (mode & 0o100 ? 0o555 : 0o444))
 }
 // pnpm has put paths of this machine there.
 const manifest = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))

@@ -31,8 +31,10 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
       .replace(`deploy -- ${NAME}`, `deploy -- ${releases}/${NAME}`)
       .replace(`docs/production ${NAME}`, `docs/production ${releases}/${NAME}`)
       .replace('tar ', `cd ${releases} && tar `)
-    // And one that differs only in its version.
-    await shell(`${commands}
+    // With a file as a clone under umask 077 has it, and another release that differs only in its version.
+    await shell(`chmod 600 "${root}server/LICENSE"
+      ${commands}
+      chmod 644 "${root}server/LICENSE"
       cp -r ${NAME} ${NEXT}
       sed -i 's/"version": "[^"]*"/"version": "next"/' ${NEXT}/package.json
       tar --create --owner=0 --group=0 --file=${NEXT}.tar.gz ${NEXT}`)
@@ -55,6 +57,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     const unused = /\.(?:map|ts)$|\/[^/]*(?:mysql|sqlserver|cockroach)[^/]*$|\/sqlite3\.c$/
     expect(files.filter((file) => unused.test(file))).toEqual([])
     expect(all.filter((entry) => entry.isSymbolicLink())).toEqual([])
+    expect(files.filter((file) => (statSync(file).mode & 0o444) !== 0o444)).toEqual([])
     // Neither a name nor a text has the path of this repository, also not as pnpm writes it in names: with + for /.
     const paths = [root, root.slice(0, -1).replaceAll('/', '+')]
     // Each byte is a character, also in a binary file.
