@@ -37,7 +37,12 @@ export function findNode() {
     )
   }
   installLocked('scripts/node', 'node', reject)
-  if (spawnSync(node, ['--version']).status === 0) return node
+  const showVersion = (settings) =>
+    spawnSync(node, ['--version'], { env: { ...process.env, ...settings }, encoding: 'utf8' })
+  const { status, stderr } = showVersion()
+  if (status === 0) return node
+  if (showVersion({ NODE_OPTIONS: '' }).status === 0)
+    return fail(`${stderr}Node.js 24 rejects an option that ${own} accepts: remove it from the variable NODE_OPTIONS.`)
   return reject(`the one of the npm registry does not run here: ${node}`)
 }
 

@@ -106,7 +106,7 @@ test.each([
 })
 
 /** Runs the set-up where Node.js is too old, with an npm that fails with this error. */
-function setUpWithout(folder: string, npmError: string) {
+function setUpWithout(folder: string, npmError: string, settings = {}) {
   const bin = temporaryFolder()
   cpSync(`${root}scripts`, `${folder}/scripts`, { recursive: true })
   copyFileSync(`${root}pnpm-workspace.yaml`, `${folder}/pnpm-workspace.yaml`)
@@ -116,7 +116,7 @@ function setUpWithout(folder: string, npmError: string) {
     `#!/bin/sh\n[ "$1" != config ] || exec echo ${npmError}\necho "npm error ${npmError} $@" >&2\nexit 1\n`,
     { mode: 0o755 },
   )
-  return run(process.execPath, [`${folder}/scripts/setup.mjs`], { PATH: `${bin}:/usr/bin:/bin` })
+  return run(process.execPath, [`${folder}/scripts/setup.mjs`], { PATH: `${bin}:/usr/bin:/bin`, ...settings })
 }
 
 test.each([
@@ -137,6 +137,21 @@ test.each([
   expect(stderr).toMatch(advice)
   // What a user's own settings say instead would install nothing.
   expect(stderr).toMatch(/ci .*--include=optional --no-global --location=project --no-dry-run --no-workspaces/)
+})
+
+test('NODE_OPTIONS that the Node.js of the set-up rejects are named', () => {
+  const folder = temporaryFolder()
+  cpSync(`${root}scripts/node`, `${folder}/node_modules/.cache/node`, { recursive: true })
+  for (const name of Object.keys(readLockfile('scripts/node/package-lock.json'))) {
+    const bin = `${folder}/node_modules/.cache/node/${name}/bin`
+    mkdirSync(bin, { recursive: true })
+    writeFileSync(`${bin}/node`, '#!/bin/sh\n[ -z "$NODE_OPTIONS" ] && exit\necho rejected >&2\nexit 9\n', {
+      mode: 0o755,
+    })
+  }
+  const { status, stderr } = setUpWithout(folder, '', { NODE_OPTIONS: '--no-warnings' })
+  const message = `rejected\nNode.js 24 rejects an option that ${process.versions.node} accepts: remove it from the variable NODE_OPTIONS.\n`
+  expect([status, stderr]).toEqual([1, message])
 })
 
 test('a colon in the path of the clone is rejected in one sentence', () => {
