@@ -36,6 +36,8 @@ export interface OpenPort {
 
 /** How many listeners a shared port has. */
 const LISTENERS = 16
+/** How many connections wait in a listener, at most, until Node.js accepts them: its default. */
+const BACKLOG = 511
 /** How long an idle connection may outlive the start of a shutdown, in milliseconds. */
 const IDLE_CHECK_INTERVAL = 50
 /** How many connections the admin port accepts: a part of the files that clients leave. */
@@ -209,12 +211,7 @@ function createOpenPort(listeners: readonly [Server, ...net.Server[]], connectio
     async close(timeout): Promise<void> {
       const deadline = performance.now() + timeout
       server.closeIdleConnections()
-      // A listener that closes resets what waits in it, of which Node.js accepts one connection per turn.
-      let before: number
-      do {
-        before = connections.accepted()
-        await nextTurn()
-      } while (connections.accepted() > before && performance.now() < deadline)
+      await acceptWaiting(connections, timeout / 2)
       // Repeatedly: `close` alone waits for those that become idle later.
       const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_INTERVAL)
       const abort = setTimeout(() => connections.destroyAll(), Math.max(0, deadline - performance.now()))
@@ -224,6 +221,19 @@ function createOpenPort(listeners: readonly [Server, ...net.Server[]], connectio
       // What belongs to a connection ends a moment after it.
       while (connections.count() > 0) await nextTurn()
     },
+  }
+}
+
+/**
+ * Waits until Node.js has accepted the connections that wait in listeners, one of each listener in a turn of the event
+ * loop: a listener that closes resets them. While more arrive all the time, those that have waited are accepted.
+ */
+async function acceptWaiting(connections: Connections, timeout: number): Promise<void> {
+  const end = performance.now() + timeout
+  for (let turn = 0; turn < BACKLOG && performance.now() < end; turn++) {
+    const before = connections.accepted()
+    await nextTurn()
+    if (connections.accepted() === before) return
   }
 }
 
