@@ -24,18 +24,21 @@ const COMMON: Record<string, readonly unknown[]> = {
   boolean: [true, false],
 }
 const TEXTS = ['fig ', '', '"', '🪴', '\0', 'x'.repeat(200)]
+/** The literal segments of all paths: one may stand where another path has a parameter. */
+const SEGMENTS = Object.keys(paths).flatMap((path) => path.match(/[^/{}]+(?=\/|$)/g) ?? [])
 const OTHERS = ['null', 'true', '1.5', '"1"', '[]', '{}']
 const INT64 = { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n }
 
-/** Returns values of a field, as JSON. */
-function valuesOf(name: string, schema: JsonSchema): fc.Arbitrary<string> {
+/** Returns values of a field, as JSON. `more` are as common as those of its type. */
+function valuesOf(name: string, schema: JsonSchema, more: readonly string[] = []): fc.Arbitrary<string> {
   const { type: types, format, enum: values, items } = schema
   const [type = '', isNullable] = [types].flat()
   if (items) return fc.array(valuesOf(name, items), { maxLength: 3 }).map((list) => `[${list}]`)
   const { minimum, maximum } = format === 'int64' ? INT64 : schema
   const limits = [minimum, maximum].flatMap((limit) => (limit === undefined ? [] : [BigInt(limit as bigint)]))
   const near = limits.flatMap((limit) => [limit - 1n, limit, limit + 1n].map(String))
-  const common = name === 'cursor' ? ['<cursor>'] : [...(values ?? COMMON[type] ?? []), ...(isNullable ? [null] : [])]
+  const common =
+    name === 'cursor' ? ['<cursor>'] : [...(values ?? COMMON[type] ?? []), ...(isNullable ? [null] : []), ...more]
   const texts = [...common, ...TEXTS].map((text) => String(stringify(text)))
   return fc.oneof(
     { weight: 9, arbitrary: fc.constantFrom(...texts.slice(0, common.length)) },
@@ -43,11 +46,14 @@ function valuesOf(name: string, schema: JsonSchema): fc.Arbitrary<string> {
   )
 }
 
-/** Returns what a part of a request has: a list of fields with their values, as JSON. */
-function someOf(fields: Fields, isComplete = false): fc.Arbitrary<[name: string, value: string][]> {
+/** Returns what a part of a request has: a list of fields with their values, as JSON. A path has all. */
+function someOf(fields: Fields, isPath = false): fc.Arbitrary<[name: string, value: string][]> {
   const all = Object.entries(fields).map(([name, schema]) =>
     fc
-      .option(valuesOf(name, schema), { freq: isComplete ? Number.MAX_SAFE_INTEGER : 3, nil: undefined })
+      .option(valuesOf(name, schema, isPath ? SEGMENTS : []), {
+        freq: isPath ? Number.MAX_SAFE_INTEGER : 3,
+        nil: undefined,
+      })
       .map((value) => [name, value] as const),
   )
   return fc
