@@ -105,10 +105,7 @@ function shorten(text: string): string {
 }
 
 /** The kinds and statuses of temporary failures: from 520 on those of a CDN that does not reach the service. */
-const TEMPORARY: readonly unknown[] = [
-  ...['connection', 'timeout', 'token', 408, 429, 500, 502, 503, 504],
-  ...[520, 521, 522, 523, 524, 530],
-]
+const TEMPORARY = /^(connection|timeout|token|408|429|50[0234]|52[0-4]|530)$/
 
 /** What no retry changes: a certificate that is not trusted, a port or a signal of another realm that `fetch` refuses. */
 const PERMANENT = /certificate|CERT|bad port|AbortSignal/
@@ -121,7 +118,7 @@ function isRetryable(
   { status, retryAfterMs = 0 }: Partial<ResponseHead>,
 ): boolean {
   if (kind === 'api' && status === 401) return renewable
-  if (!TEMPORARY.includes(status ?? kind) || retryAfterMs > 60_000) return false
+  if (!TEMPORARY.test(`${status ?? kind}`) || retryAfterMs > 60_000) return false
   // 408: the request did not arrive in time. 429: it was one too many. A 503 may follow a lost commit.
   if (!idempotent && kind !== 'token' && !(kind === 'api' && [408, 429].includes(status as number))) return false
   return kind !== 'connection' || !PERMANENT.test(detail)

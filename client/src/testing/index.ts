@@ -1,19 +1,10 @@
 import { type OperationName, routes } from '../generated/routes.ts'
 import type { NewPlant } from '../generated/types.ts'
-import { type FetchInit, type FetchResponse, readBaseUrl, type Signal } from '../options.ts'
+import { type FetchResponse, readBaseUrl } from '../options.ts'
 import { writeRequest } from '../wire/request.ts'
-import { orUndefined, requireKnown } from '../wire/values.ts'
-import type { StoredPlant } from './operations.ts'
-import {
-  type FakeRequest,
-  type FakeResponse,
-  type FakeService,
-  type FakeToken,
-  type Fault,
-  findOperation,
-  handle,
-  respond,
-} from './service.ts'
+import { requireKnown } from '../wire/values.ts'
+import type { Account, StoredPlant } from './operations.ts'
+import { type FakeRequest, type FakeService, type FakeToken, type Fault, handle, receive } from './service.ts'
 
 export type { StoredPlant } from './operations.ts'
 export type { FakeRequest, FakeToken, Fault, FaultOptions } from './service.ts'
@@ -87,13 +78,11 @@ export interface FakePlantStore {
 export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakePlantStore {
   requireKnown(options, ['baseUrl'], 'options')
   const baseUrl = readBaseUrl(options.baseUrl ?? 'http://plant-store.test')
-  const service: FakeService = { baseUrl, tokens: new Map(), accounts: new Map(), versions: new Map() }
-  const { tokens, accounts } = service
-  const requests: FakeRequest[] = []
-  const faults: NextFault[] = []
+  const [tokens, accounts] = [new Map<string, FakeToken>(), new Map<string, Account>()]
+  const service: FakeService = { baseUrl, tokens, accounts, versions: new Map(), requests: [], faults: [] }
 
   const others: Omit<FakePlantStore, 'baseUrl' | 'token' | 'fetch'> = {
-    requests,
+    requests: service.requests,
     createToken(token = {}) {
       requireKnown(token, ['account', 'scopes', 'expiresAt'], 'options')
       const { account = 'default', scopes = ['read', 'write'], expiresAt } = token
@@ -114,72 +103,16 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     failNext(fault, times = 1, operation) {
       if (!(fault instanceof Error)) requireKnown(fault, ['error', 'status', 'body', 'headers', 'delay'], 'fault')
       if (operation !== undefined) requireKnown({ [operation]: true }, Object.keys(routes), 'operation')
-      faults.push({ fault, operation, times })
+      service.faults.push({ fault, operation, times })
     },
     reset() {
       for (const map of [tokens, accounts]) map.clear()
-      for (const list of [requests, faults]) list.length = 0
+      for (const list of [service.requests, service.faults]) list.length = 0
       others.createToken()
     },
   }
 
-  const fetch: FakePlantStore['fetch'] = async (url, init = {}) => {
-    const { signal }: Partial<FetchInit> = init
-    const { request, token } = await readRequest(service, url, init)
-    requests.push(request)
-    const fault = takeFault(
-      faults,
-      orUndefined(() => findOperation(service, request).operation),
-    )
-    signal?.throwIfAborted()
-    if (fault instanceof Error) throw fault
-    const response = respond(service, request, token, fault)
-    if (fault.delay) await wait(fault.delay, signal)
-    return writeResponse({ ...response, headers: { ...response.headers, ...fault.headers } })
-  }
+  const fetch: FakePlantStore['fetch'] = (url, init = {}) => receive(service, url, init)
   // All others are inherited, so that the store, and a spread of it, has the options of a client and nothing else.
   return Object.assign(Object.create(others), { baseUrl, token: others.createToken(), fetch })
-}
-
-/** A fault of the next requests of an operation; undefined: of any. */
-interface NextFault {
-  readonly fault: Fault
-  readonly operation: OperationName | undefined
-  times: number
-}
-
-/** Takes the fault of a request of an operation. */
-function takeFault(faults: readonly NextFault[], called: OperationName | undefined): Fault {
-  const next = faults.find(({ operation = called, times }) => operation === called && times > 0)
-  if (next) next.times--
-  return next?.fault ?? { delay: 0 }
-}
-
-/** Reads a request, and the text of its token. Mock Service Worker passes a `Request` as the options. */
-async function readRequest({ tokens }: FakeService, url: string, init: object) {
-  const { method = 'GET', headers: sent, body: text }: Partial<FetchInit> = init
-  const body = 'text' in init && typeof init.text === 'function' ? await init.text() : String(text ?? '')
-  const { authorization = '', ...headers } = Object.fromEntries(new Headers(sent))
-  const [, token] = /^bearer +(\S+)$/i.exec(authorization) ?? []
-  const { account, scopes } = tokens.get(token ?? '') ?? {}
-  const request: FakeRequest = { method, url, headers, body, account, scopes }
-  return { request, token }
-}
-
-/** Creates what `fetch` returns: the part that the client uses in jsdom, which has no `Response`. */
-function writeResponse({ status, headers: fields, body }: FakeResponse): FetchResponse {
-  const headers = new Headers(fields)
-  if (typeof Response === 'undefined') return { status, headers, text: async () => body }
-  return new Response(body || null, { status, headers })
-}
-
-/** Waits before a response. Rejects, like `fetch`, if the request is aborted. */
-function wait(delay: number, signal: Signal | null | undefined): Promise<void> {
-  return new Promise((resolve, rejectWith) => {
-    const timer = setTimeout(resolve, delay)
-    signal?.addEventListener('abort', () => {
-      clearTimeout(timer)
-      rejectWith(signal.reason)
-    })
-  })
 }

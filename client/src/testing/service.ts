@@ -3,7 +3,9 @@ import { ApiError } from '../errors.ts'
 import { type ErrorName, errorCodes, errorMessages } from '../generated/error-codes.ts'
 import { requestRules } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
+import type { FetchInit, FetchResponse, Signal } from '../options.ts'
 import { writeJson } from '../wire/json.ts'
+import { orUndefined } from '../wire/values.ts'
 import { createRequestId, readInput, reject, type Scope, statusOf } from './check-request.ts'
 import { type Account, type Handler, handlers, type OperationResult } from './operations.ts'
 
@@ -55,17 +57,66 @@ export interface FakeService {
   readonly accounts: Map<string, Account>
   /** A number for each body that a request of an account has got. */
   readonly versions: Map<string, number>
+  readonly requests: FakeRequest[]
+  readonly faults: NextFault[]
+}
+
+/** A fault of the next requests of an operation; undefined: of any. */
+interface NextFault {
+  readonly fault: Fault
+  readonly operation: OperationName | undefined
+  times: number
 }
 
 /** A response of the fake; the body is empty if there is none. */
-export interface FakeResponse {
+interface FakeResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
+/** Receives a request, and responds to it, unless a fault is next. */
+export async function receive(service: FakeService, url: string, init: object): Promise<FetchResponse> {
+  const { method = 'GET', headers: sent, body: text, signal }: Partial<FetchInit> = init
+  // Mock Service Worker passes a `Request` as the options.
+  const body = 'text' in init && typeof init.text === 'function' ? await init.text() : String(text ?? '')
+  const { authorization = '', ...headers } = Object.fromEntries(new Headers(sent))
+  const [, token] = /^bearer +(\S+)$/i.exec(authorization) ?? []
+  const { account, scopes } = service.tokens.get(token ?? '') ?? {}
+  const request: FakeRequest = { method, url, headers, body, account, scopes }
+  service.requests.push(request)
+  const fault = takeFault(service, request)
+  signal?.throwIfAborted()
+  if (fault instanceof Error) throw fault
+  const response = respond(service, request, token, fault)
+  if (fault.delay) await wait(fault.delay, signal)
+  const all = new Headers({ ...response.headers, ...fault.headers })
+  // The part that the client uses, for jsdom, which has no `Response`.
+  if (typeof Response === 'undefined') return { ...response, headers: all, text: async () => response.body }
+  return new Response(response.body || null, { status: response.status, headers: all })
+}
+
+/** Takes the fault that is next for a request. */
+function takeFault(service: FakeService, request: FakeRequest): Fault {
+  const called = orUndefined(() => findOperation(service, request).operation)
+  const next = service.faults.find(({ operation = called, times }) => operation === called && times > 0)
+  if (next) next.times--
+  return next?.fault ?? { delay: 0 }
+}
+
+/** Waits before a response. Rejects, like `fetch`, if the request is aborted. */
+function wait(delay: number, signal: Signal | null | undefined): Promise<void> {
+  return new Promise((resolve, rejectWith) => {
+    const timer = setTimeout(resolve, delay)
+    signal?.addEventListener('abort', () => {
+      clearTimeout(timer)
+      rejectWith(signal.reason)
+    })
+  })
+}
+
 /** Responds to a request. Its order of checks: path, method, token, scope, size, body, fields. */
-export function respond(
+function respond(
   service: FakeService,
   request: FakeRequest,
   token: string | undefined,
@@ -91,7 +142,7 @@ export function respond(
  * Finds the operation of a request, and what its path and query say. Of several paths that match, the one counts whose
  * first segment that differs is literal, and no other for any method.
  */
-export function findOperation({ baseUrl }: Pick<FakeService, 'baseUrl'>, { method, url }: FakeRequest) {
+function findOperation({ baseUrl }: FakeService, { method, url }: FakeRequest) {
   const [path = '', query = ''] = url.replace(baseUrl, '').split('?')
   const matches = (Object.keys(routes) as OperationName[]).flatMap((operation) => {
     const pattern = routes[operation].path.replace(PARAMETER, '(?<$1>[^/]+)')
