@@ -10,22 +10,27 @@ import { expect, test } from 'vitest'
 import { browserOptions, browserPath } from '../../../test/helpers/browser.ts'
 import { installTools } from '../../../test/helpers/install-tools.ts'
 import { installPackage, run } from '../../../test/helpers/packed-package.ts'
-import { freePort, responds, startProgram } from '../../../test/helpers/programs.ts'
+import { codeBlock, readGuide } from '../../../test/helpers/production/guide.ts'
+import { freePort, responds, runProgram, startProgram, until } from '../../../test/helpers/programs.ts'
+import { startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { createPlantStoreClient } from '../../src/index.ts'
 import { bundle } from '../helpers/bundle.ts'
 import { startTinyServer } from '../helpers/tiny-server.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Calls through the hooks of the recipe, and prints the spans. The last response is not JSON. */
+/** Calls through the hooks of the recipe, and prints the spans. The third response is not JSON; the last call is to the service. */
 const traced = `import { trace } from '@opentelemetry/api'
-import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node'
+import { NodeSDK } from '@opentelemetry/sdk-node'
+import { InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace'
 import { createPlantStoreClient } from '@plant-store/client'
 import { createFakePlantStore } from '@plant-store/client/testing'
 import { tracing } from './tracing.ts'
 const exporter = new InMemorySpanExporter()
-new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).register()
+const processor = new SimpleSpanProcessor({ exporter })
+new NodeSDK({ spanProcessors: [processor] }).start()
 const store = createFakePlantStore()
 const client = createPlantStoreClient({ ...store, hooks: tracing, retryDelay: 0 })
 store.failNext({ error: 'unavailable' })
@@ -34,13 +39,31 @@ await trace.getTracer('app').startActiveSpan('page', async (span) => {
   await client.getPlants()
   store.failNext({ status: 200, body: '<h1>' })
   await client.safe.getPlants()
-  const spans = exporter.getFinishedSpans().map(({ name, parentSpanContext, status, attributes }) => ({
+  await createPlantStoreClient({ hooks: tracing }).createPlant({ id: 1, name: 'Ficus' })
+  await processor.forceFlush()
+  const all = exporter.getFinishedSpans()
+  const spans = all.map(({ name, parentSpanContext, status, attributes }) => ({
     ...{ name, parent: parentSpanContext.spanId, status: status.code, resends: attributes['http.request.resend_count'] },
     ...{ code: attributes['http.response.status_code'], type: attributes['error.type'] },
   }))
   const sent = store.requests.map(({ headers }) => headers.traceparent)
-  console.log(JSON.stringify({ parent: span.spanContext(), spans, sent }))
+  console.log(JSON.stringify({ parent: span.spanContext(), spans, sent, last: all.at(-1).spanContext().spanId }))
 })
+`
+
+/** Calls the tools of the recipe, and prints each text with whether it is an error. */
+const assisted = `import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+const client = new Client({ name: 'app', version: '1.0.0' })
+await client.connect(new StdioClientTransport({ command: process.execPath, args: ['assistant.ts'], env: process.env }))
+const results = []
+for (const [name, input] of JSON.parse(process.argv[2])) {
+  const { content: [{ text }], isError = false } = await client.callTool({ name, arguments: input })
+  results.push([isError, text])
+}
+const { tools } = await client.listTools()
+console.log(JSON.stringify({ tools, results }))
+await client.close()
 `
 
 /** Tests of a page that calls the service. */
@@ -77,6 +100,8 @@ const files = [
   // What installs on Node.js 20.
   ['msw-2.test.ts', msw.replaceAll(/(?<=from 'msw)/g, '-2')],
   ['traced.mjs', traced],
+  ['assisted.mjs', assisted],
+  ['tracing.mjs', codeBlock(readGuide('monitoring/README.md'), 'Traces', 0, 'js')],
   ...written,
 ]
 for (const [name = '', text = ''] of files) {
@@ -107,18 +132,107 @@ test('a test with Mock Service Worker, 2 and 3, passes in Vitest', async () => {
   expect(await runTool('vitest/vitest.mjs', ['run', 'msw', '--testTimeout=60000'])).toContain('2 passed (2)')
 })
 
-test('OpenTelemetry has a span for each attempt, in the trace of the caller, which is sent', async () => {
-  const { parent, spans, sent } = JSON.parse(await run(process.execPath, ['traced.mjs'], app))
+test('OpenTelemetry has a span for each attempt, in the trace of the caller, which the service continues', async () => {
+  await using collector = await startTinyServer((response) => response.end('{}'))
+  const { server, token } = await startWithToken(temporaryFolder(), 'traced', {
+    NODE_OPTIONS: `--import=${path.join(app, 'tracing.mjs')}`,
+    ...{ OTEL_METRICS_EXPORTER: 'none', OTEL_LOGS_EXPORTER: 'none', OTEL_BSP_SCHEDULE_DELAY: '100' },
+    ...{ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' },
+  })
+  const settings = { PLANT_STORE_URL: server.url, PLANT_STORE_TOKEN: token }
+  const output = await run(process.execPath, ['traced.mjs'], app, settings)
+  const { parent, spans, sent, last } = JSON.parse(output)
   const [name, error] = ['getPlants', { status: 2 }]
   expect(spans).toEqual([
     { name, parent: parent.spanId, ...error, code: 503, resends: 0, type: 'api' },
     { name, parent: parent.spanId, ...error, resends: 1, type: 'connection' },
     { name, parent: parent.spanId, status: 0, code: 200, resends: 2 },
     { name, parent: parent.spanId, ...error, code: 200, resends: 0, type: 'malformed-response' },
+    { name: 'createPlant', parent: parent.spanId, status: 0, code: 200, resends: 0 },
   ])
   expect(sent).toHaveLength(4)
   for (const traceparent of sent) expect(traceparent).toMatch(new RegExp(`^00-${parent.traceId}-[0-9a-f]{16}-01$`))
   expect(new Set(sent).size).toBe(4)
+
+  // A client that puts its token where it does not belong.
+  await fetch(`${server.url}/plants?token=${token}`, { headers: { authorization: `Bearer ${token}` } })
+  const exported = () =>
+    collector.requests
+      .flatMap(({ body }) => JSON.parse(body).resourceSpans)
+      .flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }: { spans: object[] }) => spans))
+  await until(() => exported().length > 1)
+  const route = { key: 'http.route', value: { stringValue: '/plants' } }
+  expect(exported()).toEqual([
+    expect.objectContaining({
+      ...{ name: 'POST /plants', traceId: parent.traceId, parentSpanId: last },
+      attributes: expect.arrayContaining([route]),
+    }),
+    expect.objectContaining({ name: 'GET /plants', attributes: expect.arrayContaining([route]) }),
+  ])
+  expect(collector.requests.map(({ body }) => body).join()).not.toContain(token)
+})
+
+test('an assistant creates plants with exact ids, lists them page by page, and reads what is wrong', async () => {
+  const { token } = await service.createToken({ account: 'assistant' })
+  const [id, name] = ['9223372036854775807', 'Ficus']
+  const calls = (...each: [tool: string, input: object][]) => {
+    const settings = { PLANT_STORE_URL: service.url, PLANT_STORE_TOKEN: token }
+    return run(process.execPath, ['assisted.mjs', JSON.stringify(each)], app, settings).then(JSON.parse)
+  }
+  const { tools, results } = await calls(
+    ['create_plant', { id, name, tag: 'tree' }],
+    ['create_plant', { id: '9223372036854775806', name: 'Aloe' }],
+    ['create_plant', { id, name: 'Monstera' }],
+    ['create_plant', { id: '1.5', name }],
+    ['create_plant', { id: 1, name }],
+    ['list_plants', { limit: 1 }],
+  )
+  const [created, other, taken, noInteger, noText, [, firstPage]] = results
+  expect([created, other]).toEqual([
+    [false, `{"id":"${id}","name":"${name}","tag":"tree"}`],
+    [false, '{"id":"9223372036854775806","name":"Aloe"}'],
+  ])
+  expect(taken).toEqual([true, expect.stringMatching(/id: is taken/)])
+  expect(noInteger).toEqual([true, 'id: not-an-integer'])
+  expect(noText).toEqual([true, expect.stringMatching(/expected string/)])
+  expect(tools).toMatchObject([
+    { name: 'create_plant', inputSchema: { properties: { id: { type: 'string' } }, required: ['id', 'name'] } },
+    { name: 'list_plants', annotations: { readOnlyHint: true } },
+  ])
+  const { plants, nextCursor } = JSON.parse(firstPage)
+  expect(plants).toEqual([{ name, tag: 'tree' }])
+  const second = await calls(['list_plants', { cursor: nextCursor }])
+  expect(second.results).toEqual([[false, '{"plants":[{"name":"Aloe"}]}']])
+})
+
+test('20,000 plants are imported in spite of a kill, and what fails is named with its line', async () => {
+  const { token } = await service.createToken({ account: 'importer' })
+  const plants = Array.from({ length: 20_000 }, (_, index) => ({
+    id: String(2n ** 53n + BigInt(index)),
+    name: `${index}`,
+  }))
+  const lines = [{ ...plants[0], name: 'other' }, { id: '1.5', name: '' }, { id: '1' }, ...plants.slice(1)]
+  await service.post(`{"id":${plants[0]?.id},"name":"0"}`, { token })
+  await writeFile(path.join(app, 'plants.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  const settings = { ...process.env, PLANT_STORE_URL: service.url, PLANT_STORE_TOKEN: token }
+  const command = [process.execPath, 'import-plants.ts']
+  const killed = await startProgram(command, /stored: [3-9]\d{3}/, { cwd: app, env: settings })
+  await killed.stop('SIGKILL')
+
+  const { exitCode, stdout, stderr } = await runProgram(command, { cwd: app, env: settings })
+  expect(stderr.match(/^line .*/gm)?.sort()).toEqual([
+    'line 1: id: is taken by another plant of this account. Choose another id.',
+    'line 2: id: not-an-integer',
+    'line 3: name: is required',
+  ])
+  expect([exitCode, stdout.trim().split('\n').at(-1)]).toEqual([1, '{ read: 20002, stored: 19999, failed: 3 }'])
+  const listed: { name: string }[] = await (await service.call('/plants', { token })).json()
+  expect(listed.map(({ name }) => name).sort()).toEqual(plants.map(({ name }) => name).sort())
+
+  // An invalid token is no problem of a line.
+  const rejected = await runProgram(command, { cwd: app, env: { ...settings, PLANT_STORE_TOKEN: 'pst_unknown' } })
+  expect([rejected.exitCode, rejected.stdout]).toEqual([1, ''])
+  expect(rejected.stderr).toMatch(/line \d+: .*401/)
 })
 
 test.skipIf(!browserPath)('a page of another origin calls a service that allows it', async () => {
