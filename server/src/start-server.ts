@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { migrateDatabase, nameDatabase, openDatabase } from '@plant-store/prisma'
+import { type Database, migrateDatabase, nameDatabase, openDatabase } from '@plant-store/prisma'
 import { LRUCache } from 'lru-cache'
 import pino, { type Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
 import { createOwnTokenLookup, createTokenStore, type TokenStore } from './accounts/tokens.ts'
-import { checkPort, openPublicPort, startAdminPort } from './http/ports.ts'
-import { createRequestsInFlight } from './http/requests-in-flight.ts'
+import { type AdminSources, checkPort, type OpenPort, openPublicPort, startAdminPort } from './http/ports.ts'
+import { createRequestsInFlight, type RequestsInFlight } from './http/requests-in-flight.ts'
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
+import type { Handlers } from './plants/plants-router.ts'
 import { readSettings, type Settings } from './settings.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
@@ -22,6 +23,11 @@ export interface RunningServer {
   isEmpty(): Promise<boolean>
   /** Reports that it is not ready any more, waits for requests in flight, then closes the database. */
   close(): Promise<void>
+}
+
+/** What the server sets while it starts and stops, and probes and scrapes read. */
+interface Status extends AdminSources {
+  openConnections(): number
 }
 
 /** How long a startup waits for the database without a line of the log, in milliseconds. */
@@ -49,90 +55,58 @@ export async function startServer(
   logger: Logger = pino({ level: 'silent' }),
 ): Promise<RunningServer> {
   const settings = { ...readSettings({}), ...overrides }
-  const { databaseUrl } = settings
-  let whyNotReady = async (): Promise<string | undefined> => 'The server is starting.'
-  let metrics: Metrics | undefined
-  let openConnections = () => 0
-  /** How long closing waits for requests in flight, in milliseconds. */
-  let timeout = 0
+  const status: Status = { whyNotReady: async () => 'The server is starting.', openConnections: () => 0 }
   /** What to close, in the reverse order: all of it, should this function throw. */
   await using opened = new AsyncDisposableStack()
-
-  const admin = await startAdminPort(
-    settings,
-    () => whyNotReady(),
-    () => metrics,
-  )
+  const admin = await startAdminPort(settings, status)
   // These last, so that probes and scrapes see the shutdown.
   opened.defer(async () => admin?.close(0))
-  opened.defer(() => metrics?.close())
+  opened.defer(() => status.metrics?.close())
   // Check the ports first: a failed start leaves the database untouched.
   await checkPort(settings)
   // Loaded while threads look at the database and open it.
   const loadingApp = import('./app.ts')
-  await migrate(databaseUrl, logger, () => {
-    whyNotReady = async () => 'The server is migrating the database.'
-  })
-  const database = await openDatabase(databaseUrl)
+  await migrate(settings.databaseUrl, logger, status)
+  const database = await openDatabase(settings.databaseUrl)
   opened.defer(database.close)
-  const cursors = createCursors(() => database.secret('cursor'))
-  const handlers = createPlantStore(database.plants, cursors)
   const tokens = createTokenStore(database.tokens)
-  const findToken = await createTokenLookup(tokens, settings, logger)
   const requestsInFlight = createRequestsInFlight(settings)
-  // The pages of this server then need no write, which fails while the disk does not respond.
-  await Promise.race([cursors.prepare(), sleep(SECRET_PATIENCE, undefined, { ref: false })])
+  const dependencies = {
+    handlers: await createHandlers(database),
+    findToken: await createTokenLookup(tokens, settings, logger),
+    requestsInFlight,
+  }
   const { createApp } = await loadingApp
-  const app = createApp({ handlers, findToken, requestsInFlight }, settings, logger)
-  if (admin) {
-    // The metrics are loaded only if there is an admin port to read them from.
-    const { createMetrics } = await import('./telemetry/metrics.ts')
-    metrics = createMetrics({
-      engine: database.engine,
-      isReady: async () => (await whyNotReady()) === undefined,
-      logBytes: database.logBytes,
-      openConnections: () => openConnections(),
-      requestsInFlight: requestsInFlight.count,
-    })
-  }
+  const app = createApp(dependencies, settings, logger)
+  if (admin) status.metrics = await startMetrics(database, requestsInFlight, status)
   const port = await openPublicPort(app, settings, logger)
-  openConnections = port.connections.count
-  opened.defer(() => port.close(timeout))
-  const readiness = new LRUCache<'database', { problem: string | undefined }>({
-    max: 1,
-    ttl: READINESS_TTL,
-    fetchMethod: async () => ({ problem: await database.whyUnavailable() }),
-  })
-  whyNotReady = async () => (await readiness.fetch('database'))?.problem
-  const running = opened.move()
+  status.openConnections = port.connections.count
+  status.whyNotReady = createReadiness(database)
+  const rest = opened.move()
   let closing: Promise<void> | undefined
-
-  async function shutDown(): Promise<void> {
-    whyNotReady = async () => 'The server is shutting down.'
-    port.connections.drain()
-    const delay = Math.min(settings.shutdownDelay, settings.shutdownTimeout)
-    await sleep(delay)
-    timeout = settings.shutdownTimeout - delay
-    await running.disposeAsync()
-  }
-
   return {
     url: port.url,
     adminUrl: admin?.url,
     tokens,
     isEmpty: async () => (await database.plants.isEmpty()) && (await database.tokens.isEmpty()),
     close() {
-      closing ??= shutDown()
+      closing ??= shutDown(port, settings, status).finally(() => rest.disposeAsync())
       return closing
     },
   }
 }
 
-/**
- * Applies the pending migrations and logs them, before and after, and that it waits; `onBegin`
- * is called if there are any.
- */
-async function migrate(databaseUrl: string, logger: Logger, onBegin: () => void): Promise<void> {
+/** Reports that the server is not ready any more, and closes the public port after a delay. */
+async function shutDown(port: OpenPort, settings: Settings, status: Status): Promise<void> {
+  status.whyNotReady = async () => 'The server is shutting down.'
+  port.connections.drain()
+  const delay = Math.min(settings.shutdownDelay, settings.shutdownTimeout)
+  await sleep(delay)
+  await port.close(settings.shutdownTimeout - delay)
+}
+
+/** Applies the pending migrations, and logs them, before and after, and that it waits. */
+async function migrate(databaseUrl: string, logger: Logger, status: Status): Promise<void> {
   const begin = performance.now()
   const logWaiting = () => logger.info({ database: nameDatabase(databaseUrl) }, 'waiting for the database')
   const timer = setTimeout(logWaiting, SILENCE)
@@ -142,7 +116,7 @@ async function migrate(databaseUrl: string, logger: Logger, onBegin: () => void)
       { migrations },
       isNew ? 'creating the tables' : 'migrating the database; with many plants, this takes minutes',
     )
-    onBegin()
+    status.whyNotReady = async () => 'The server is migrating the database.'
   }
   const onWaiting = (reason: string) => logger.info(reason)
   const { applied } = await migrateDatabase(databaseUrl, undefined, { onPending, onWaiting }).finally(() =>
@@ -151,6 +125,36 @@ async function migrate(databaseUrl: string, logger: Logger, onBegin: () => void)
   if (applied.length === 0) return
   const seconds = Math.round(performance.now() - begin) / 1_000
   logger.info({ migrations: applied, seconds }, 'database migrated')
+}
+
+/** Creates what the operations do. */
+async function createHandlers(database: Database): Promise<Handlers> {
+  const cursors = createCursors(() => database.secret('cursor'))
+  // The pages of this server then need no write, which fails while the disk does not respond.
+  await Promise.race([cursors.prepare(), sleep(SECRET_PATIENCE, undefined, { ref: false })])
+  return createPlantStore(database.plants, cursors)
+}
+
+/** Starts the metrics, which are loaded only if there is an admin port to read them from. */
+async function startMetrics(database: Database, requestsInFlight: RequestsInFlight, status: Status): Promise<Metrics> {
+  const { createMetrics } = await import('./telemetry/metrics.ts')
+  return createMetrics({
+    engine: database.engine,
+    isReady: async () => (await status.whyNotReady()) === undefined,
+    logBytes: database.logBytes,
+    openConnections: () => status.openConnections(),
+    requestsInFlight: requestsInFlight.count,
+  })
+}
+
+/** Creates what returns why requests would fail, which is cached. */
+function createReadiness(database: Database): Status['whyNotReady'] {
+  const cache = new LRUCache<'database', { problem: string | undefined }>({
+    max: 1,
+    ttl: READINESS_TTL,
+    fetchMethod: async () => ({ problem: await database.whyUnavailable() }),
+  })
+  return async () => (await cache.fetch('database'))?.problem
 }
 
 /**

@@ -34,6 +34,14 @@ export interface OpenPort {
   close(timeout: number): Promise<void>
 }
 
+/** What the admin port reads. */
+export interface AdminSources {
+  /** Returns why requests would fail, in a sentence; undefined: they would not. */
+  whyNotReady(): Promise<string | undefined>
+  /** Undefined until the database is open. */
+  metrics?: Metrics
+}
+
 /** How many listeners a shared port has. */
 const LISTENERS = 16
 /** How many connections wait in a listener, at most, until Node.js accepts them: its default. */
@@ -244,26 +252,24 @@ async function acceptWaiting(connections: Connections, timeout: number): Promise
  * - `/readyz` 200 while requests would succeed, writes too, otherwise 503 with the reason.
  * - `/metrics` in Prometheus text format.
  *
- * @param whyNotReady returns why requests would fail, in a sentence; undefined: they would not
- * @param metrics undefined until the database is open
+ * @param sources may change meanwhile
  * @throws {OperatorError} if the port cannot be listened on
  */
 export async function startAdminPort(
   { adminHost: host, adminPort: port }: Settings,
-  whyNotReady: () => Promise<string | undefined>,
-  metrics: () => Metrics | undefined,
+  sources: AdminSources,
 ): Promise<OpenPort | undefined> {
   if (port === undefined) return undefined
   const pages: Record<string, (response: ServerResponse) => Promise<unknown>> = {
     '/livez': async (response) => sendText(response, 200, 'live'),
     '/readyz': async (response) => {
-      const reason = await whyNotReady()
+      const reason = await sources.whyNotReady()
       sendText(response, reason === undefined ? 200 : 503, reason ?? 'ready')
     },
     '/metrics': async (response) => {
-      const current = metrics()
-      if (!current) return sendText(response, 503, 'The server is starting.')
-      return response.setHeader('Content-Type', current.contentType).end(await current.text())
+      const { metrics } = sources
+      if (!metrics) return sendText(response, 503, 'The server is starting.')
+      return response.setHeader('Content-Type', metrics.contentType).end(await metrics.text())
     },
   }
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, ({ method, url }, response) => {
