@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type contract, errorMessages, type OperationMetadata, type Scope } from '@plant-store/contract'
 import type { TsRestRequest } from '@ts-rest/express'
 import { LRUCache } from 'lru-cache'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../requests/errors.ts'
 import { events } from '../telemetry/events.ts'
 
 /** Who sends a request. */

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { errorMessages } from '@plant-store/contract'
-import { HttpError } from '../http/errors.ts'
+import { HttpError } from '../requests/errors.ts'
 
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12

@@ -1,6 +1,6 @@
 import { type ListRange, type ListState, oncePerTurn, type Plants } from '@plant-store/prisma'
 import { LRUCache } from 'lru-cache'
-import type { JsonPieces } from '../http/responses.ts'
+import type { JsonPieces } from '../requests/responses.ts'
 import { createReadQueue } from './account-queue.ts'
 
 const MEBIBYTE = 2 ** 20

@@ -2,8 +2,8 @@ import { type Contract, contract, type ErrorName, type OperationMetadata } from 
 import type { AppRoute, ClientInferResponseBody, ServerInferRequest } from '@ts-rest/core'
 import type { AppRouteImplementation } from '@ts-rest/express'
 import type { Request, Response } from 'express'
-import { HttpError } from '../http/errors.ts'
-import { waitForConnection } from '../http/responses.ts'
+import { HttpError } from '../requests/errors.ts'
+import { waitForConnection } from '../requests/responses.ts'
 import type { IsKnown } from './lists.ts'
 
 /** Every operation of the contract, by name. One that the contract has and this lacks does not compile. */

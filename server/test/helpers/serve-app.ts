@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import express, { type Express } from 'express'
 import { pino } from 'pino'
 import { afterFile } from '../../../test/helpers/temporary.ts'
-import { createErrorHandler } from '../../src/http/errors.ts'
-import { extendResponses } from '../../src/http/responses.ts'
+import { createErrorHandler } from '../../src/requests/errors.ts'
+import { extendResponses } from '../../src/requests/responses.ts'
 
 /** Serves an app with the responses and the errors of the service, until the end of the test file; returns its URL. */
 export async function serveApp(register: (app: Express) => void): Promise<string> {

@@ -14,9 +14,9 @@ import {
   runSql,
 } from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { HttpError } from '../../src/http/errors.ts'
 import { createCursors } from '../../src/plants/cursor.ts'
 import { createPlantsRouter, type Handlers, nextPage } from '../../src/plants/plants-router.ts'
+import { HttpError } from '../../src/requests/errors.ts'
 
 const server = await startTestServer()
 

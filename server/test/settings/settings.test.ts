@@ -13,8 +13,8 @@ import { startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { createJsonWebTokenLookup } from '../../src/accounts/json-web-token.ts'
 import { createApp, type Dependencies } from '../../src/app.ts'
-import { createRequestsInFlight } from '../../src/http/requests-in-flight.ts'
 import { OperatorError, readSettings, type Settings } from '../../src/index.ts'
+import { createRequestsInFlight } from '../../src/requests/requests-in-flight.ts'
 import { SettingsSchema, settingNames, variableOf } from '../../src/settings.ts'
 
 const MAX_TIME = 24 * 86_400_000

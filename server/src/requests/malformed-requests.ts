@@ -1,48 +1,19 @@
-/**
- * Gives each request its id and reports its end, and rejects what is malformed, arrives too
- * late, or is meant for a proxy.
- */
+/** Rejects what is malformed, arrives too late, or is meant for a proxy. */
 import { randomUUID } from 'node:crypto'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ErrorName } from '@plant-store/contract'
 import type { Request, Response } from 'express'
+import { closeLater, discarded, discardRest } from '../connections/connections.ts'
 import { responseOf } from '../node-internals.ts'
-import { CLIENT_CLOSED_REQUEST, events } from '../telemetry/events.ts'
-import { closeLater, discarded, discardRest } from './connections.ts'
 import { HttpError, sendError } from './errors.ts'
 import { COMMON_HEADERS } from './responses.ts'
+import { trackRequest } from './track-request.ts'
 
-/** Printable ASCII, as proxies write it. A token that is sent as an id, or within one, must not appear in the log. */
-const VALID_ID = /^(?!.*pst_)[!-~]{1,128}$/
 /** Node.js would silently use only the first of these. */
 const SINGLE_HEADERS = new Set(['authorization', 'host'])
 const MAX_HEADERS = 1000
-
-/** Gives a request its id and reports its end. */
-export function trackRequest(request: Request, response: Response): void {
-  const id = request.headers['x-request-id']
-  request.requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
-  if (events.listenerCount('requestEnded') === 0) return
-  const begin = performance.now()
-  response.once('close', () => {
-    const seconds = (performance.now() - begin) / 1000
-    events.emit('requestEnded', { request, status: finalStatus(response), seconds, errorCode: response.errorCode })
-  })
-}
-
-/** Returns the status of a response that has closed: 499 if the connection closed before the response was complete. */
-function finalStatus(response: ServerResponse): number {
-  const { complete, socket } = response.req
-  // A client that ends its side in the middle of a request has usually disconnected; it gets a 400 if it has not.
-  if (!complete && socket.readableEnded) return CLIENT_CLOSED_REQUEST
-  if (response.writableFinished) return response.statusCode
-  const { errored } = response
-  // The client has seen a status of success, and then that the connection broke.
-  if (errored) return errored instanceof HttpError ? errored.status : 500
-  return CLIENT_CLOSED_REQUEST
-}
 
 /**
  * Rejects what the parser of Node.js accepts: a duplicate or missing header (RFC 9112 section 3.2, RFC 6750

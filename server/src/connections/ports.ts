@@ -7,10 +7,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Express, Request, Response } from 'express'
 import type { Logger } from 'pino'
 import { respondToHalfClosed } from '../node-internals.ts'
+import { rejectTarget, rejectUnparsed } from '../requests/malformed-requests.ts'
 import { OperatorError, type Settings } from '../settings.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Connections, limitConnections, trackConnections } from './connections.ts'
-import { rejectTarget, rejectUnparsed } from './malformed-requests.ts'
 
 /** Where to listen. */
 interface Address {

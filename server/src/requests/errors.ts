@@ -5,8 +5,8 @@ import { StorageError } from '@plant-store/prisma'
 import type { RequestValidationError } from '@ts-rest/express'
 import type { ErrorRequestHandler, Request } from 'express'
 import type { Logger } from 'pino'
+import { closeLingering, endAfter } from '../connections/connections.ts'
 import { oncePer } from '../telemetry/log.ts'
-import { closeLingering, endAfter } from './connections.ts'
 import { sendJson } from './responses.ts'
 
 declare module 'node:http' {

@@ -1,14 +1,9 @@
 /** How clients share a limit, and by which name each is counted. */
-import { isIP, SocketAddress } from 'node:net'
-import type { Request } from 'express'
 
 /** A client may hold so many times what is free. */
 const FACTOR = 8
 /** Up to so many clients that hold nothing are kept. */
 const MIN_SWEEP = 1_000
-
-/** What some proxies write into `X-Forwarded-For`: `192.0.2.7:4711` or `[2001:db8::1]:4711`. */
-const WITH_PORT = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/
 
 /** Places that clients share. */
 export interface FairShare {
@@ -66,20 +61,6 @@ export function createFairShare(capacity: number): FairShare {
     heldBy,
     used: () => used,
   }
-}
-
-/**
- * Returns the address of a client as a trusted proxy reports it, without the port that each of its connections has, or
- * else that of the connection: a client may send any text. It is always a short text of its own, since V8 keeps the
- * whole header in memory for a part of it.
- */
-export function clientAddress({ ip = '', socket }: Request): string | undefined {
-  if (ip === socket.remoteAddress) return ip
-  const [, inBrackets, version4] = WITH_PORT.exec(ip) ?? []
-  const address = inBrackets ?? version4 ?? ip
-  const version = isIP(address)
-  if (version === 0) return socket.remoteAddress
-  return new SocketAddress({ address, family: version === 4 ? 'ipv4' : 'ipv6' }).address
 }
 
 /**

@@ -1,9 +1,10 @@
+import { isIP, SocketAddress } from 'node:net'
 import type { Request, Response } from 'express'
+import { addressKey, createFairShare } from '../connections/fair-share.ts'
 import { countTaken } from '../node-internals.ts'
 import type { Settings } from '../settings.ts'
 import { events } from '../telemetry/events.ts'
 import { unavailable } from './errors.ts'
-import { addressKey, clientAddress, createFairShare } from './fair-share.ts'
 
 /** How long a client may leave a part of a response unread, in milliseconds. */
 const MAX_UNREAD = 40_000
@@ -17,6 +18,9 @@ const SCAN_INTERVAL = 5
 
 /** Begins the name of an address among those who share: that of no account does. */
 const ADDRESS = ' '
+
+/** What some proxies write into `X-Forwarded-For`: `192.0.2.7:4711` or `[2001:db8::1]:4711`. */
+const WITH_PORT = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/
 
 /**
  * A request from its beginning until the operating system has taken its response. It is in one of these states:
@@ -198,6 +202,20 @@ export function createRequestsInFlight({
 
 function isAddress(sharer: string): boolean {
   return sharer.startsWith(ADDRESS)
+}
+
+/**
+ * Returns the address of a client as a trusted proxy reports it, without the port that each of its connections has, or
+ * else that of the connection: a client may send any text. It is always a short text of its own, since V8 keeps the
+ * whole header in memory for a part of it.
+ */
+function clientAddress({ ip = '', socket }: Request): string | undefined {
+  if (ip === socket.remoteAddress) return ip
+  const [, inBrackets, version4] = WITH_PORT.exec(ip) ?? []
+  const address = inBrackets ?? version4 ?? ip
+  const version = isIP(address)
+  if (version === 0) return socket.remoteAddress
+  return new SocketAddress({ address, family: version === 4 ? 'ipv4' : 'ipv6' }).address
 }
 
 /** Whether a request is done: the server has responded, and the client has everything or is gone. */
