@@ -222,12 +222,17 @@ test('deploy needs a new folder', () => {
   expect(readdirSync(folder)).toEqual(['mine'])
 })
 
-test('the set-up has a supported Node.js for every platform', () => {
+test('the set-up has a supported Node.js for every platform, and the oldest one is that of CI and of each package', () => {
   const { '': _, ...packages } = readLockfile('scripts/node/package-lock.json')
   const found = Object.values(packages)
   const platforms = ['darwin arm64', 'darwin x64', 'linux arm64', 'linux x64', 'win32 x64']
   expect(found.map(({ os, cpu }) => `${os} ${cpu}`).sort()).toEqual(platforms)
-  for (const { version } of found) expect(Number.parseInt(String(version), 10)).toBeGreaterThanOrEqual(24)
+  const oldest = manifest.engines.node.replace('>=', '')
+  const isSupported = (version: unknown) => String(version).localeCompare(oldest, 'en', { numeric: true }) >= 0
+  expect(found.filter(({ version }) => !isSupported(version))).toEqual([])
+  expect(readFileSync(`${root}.github/workflows/ci.yml`, 'utf8')).toContain(`- ${oldest}-bookworm@`)
+  const others = ['contract', 'prisma', 'server'].map((name) => readFileSync(`${root}${name}/package.json`, 'utf8'))
+  for (const other of others) expect(JSON.parse(other).engines).toEqual(manifest.engines)
 })
 
 test('a commit from a program without Node.js says so', () => {
