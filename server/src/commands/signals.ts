@@ -23,7 +23,7 @@ const IGNORED_SIGNALS = ['SIGUSR1', 'SIGUSR2', 'SIGXFSZ'] as const
 
 for (const name of IGNORED_SIGNALS) process.on(name, () => {})
 for (const name of ENDING_SIGNALS) {
-  let repeatsUntil = 0
+  let repeatsUntil = Number.NEGATIVE_INFINITY
   process.on(name, () => {
     if (performance.now() < repeatsUntil) return
     repeatsUntil = performance.now() + REPEAT_TIME
