@@ -128,9 +128,9 @@ export function createRequestsInFlight({
     }
     const sorted = slots
       .filter(({ waitsSince, sharer }) => waitsSince !== undefined && sharer !== undefined)
-      .sort((one, other) => Number(other.waitsSince) - Number(one.waitsSince))
+      .sort((one, other) => Number(one.waitsSince) - Number(other.waitsSince))
+      .reverse()
     waiting = Map.groupBy(sorted, ({ sharer }) => sharer as string)
-    nextScan = now + SCAN_INTERVAL
   }
 
   /** Whose waiting request gives way to another one of a client; undefined: nobody's. */
@@ -148,7 +148,10 @@ export function createRequestsInFlight({
    */
   function makeRoom(sharer: string): boolean {
     const now = performance.now()
-    if (now >= nextScan) scan(now)
+    if (now >= nextScan) {
+      scan(now)
+      nextScan = now + SCAN_INTERVAL
+    }
     if (share.hasRoom(sharer)) return true
     const most = chooseWaiting(sharer)
     const queue = waiting.get(most ?? '') ?? []

@@ -125,8 +125,6 @@ test.each<[what: string, connections: number, taken: number, wireOf: (token: str
   ['bodies that do not arrive', 20, 29, (token) => withToken(STALLED, token)],
   ['long lists that are not read', 20, 29, (token) => listPlants(token)],
   ['requests behind a list that is not read', 1, 15, (token) => listPlants(token).repeat(5)],
-  // Of the address that the others have too.
-  ['pages without a token that are not read', 5, 26, () => GET_BUNDLE],
 ])('%s of 12 accounts leave places to others', async (_what, connections, taken, wireOf) => {
   attacked ??= startAttacked()
   const server = await attacked
@@ -151,6 +149,26 @@ test.each<[what: string, connections: number, taken: number, wireOf: (token: str
   stop.abort()
   // What they take ends with them.
   await until(async () => (await readMetric(server, IN_FLIGHT)) === 0)
+})
+
+test('pages that clients of the same address do not read leave places to those with a token', async () => {
+  await using server = await startTestServer({ maxRequestsInFlight: 30, ...shutdown })
+  const stop = new AbortController()
+  onTestFinished(() => stop.abort())
+  /** Requests one after the other, until one waits: the operating system takes several MB. */
+  const fill = (socket: Socket) => {
+    const again = (message: unknown) => {
+      if ((message as { socket: Socket }).socket.remotePort === socket.localPort) socket.write(GET_BUNDLE)
+    }
+    subscribe('http.server.response.finish', again)
+    socket.on('close', () => unsubscribe('http.server.response.finish', again))
+    socket.pause().write(GET_BUNDLE)
+  }
+  for (let count = 0; count < 40; count++) keepConnecting(server.url, stop.signal, fill)
+  await until(async () => (await readMetric(server, IN_FLIGHT)) >= 26)
+  expect(await countServed(server, 'victim of pages')).toBeGreaterThanOrEqual(48)
+  expect(await readMetric(server, 'plant_store_rejected_total{reason="gave-way"}')).toBeGreaterThan(0)
+  stop.abort()
 })
 
 test('a request that the server works on never gives way, and what has waited longest goes first', async () => {
