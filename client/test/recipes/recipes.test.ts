@@ -226,7 +226,7 @@ test('20,000 plants are imported in spite of a kill, and what fails is named wit
     'line 3: name: is required',
   ])
   expect([exitCode, stdout.trim().split('\n').at(-1)]).toEqual([1, '{ read: 20002, stored: 19999, failed: 3 }'])
-  const listed: { name: string }[] = await (await service.call('/plants', { token })).json()
+  const listed = (await (await service.call('/plants', { token })).json()) as { name: string }[]
   expect(listed.map(({ name }) => name).sort()).toEqual(plants.map(({ name }) => name).sort())
 
   // An invalid token is no problem of a line.
