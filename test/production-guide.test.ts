@@ -336,7 +336,8 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
       await machine.run('tar --extract --directory=/root --file=/root/plant-store-1.1.0.tar.gz')
       expect(await runHere('Update', 0)).toMatch(/up to date/)
       // From the folder of the new release.
-      await machine.run(`cd /root\n${codeBlock(servers, 'Create the database', 2).replaceAll(NAME, NEXT)}`)
+      const commands = codeBlock(servers, 'Create the database', 2).replaceAll(NAME, NEXT)
+      await machine.run(`cd /root; export PGPASSWORD=owned\n${commands}`)
       await runHere('Update', 1)
       expect(await machine.run('plant-store --version')).toBe('next\n')
       expect(await plants()).toEqual([...stored, 'plant 4'])
