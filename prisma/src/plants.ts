@@ -18,10 +18,10 @@ export interface Plants {
 }
 
 /**
- * What the operations do with plants: on PostgreSQL, the role of a server needs the right to, which
- * docs/production/several-machines/rights.sql grants.
+ * What operations do with plants besides reading and inserting them: on PostgreSQL, the role of a server needs the right
+ * to, which docs/production/several-machines/rights.sql grants.
  */
-export const plantRights: readonly ('INSERT' | 'UPDATE' | 'DELETE')[] = ['INSERT']
+export const plantRights: readonly ('UPDATE' | 'DELETE')[] = []
 
 /** A list as it is at one moment. */
 export interface ListState {

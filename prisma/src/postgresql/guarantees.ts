@@ -20,7 +20,6 @@ const IN_ORDER = `
 
 /** Statements that need a right, and change nothing. */
 const USES = {
-  INSERT: 'INSERT INTO "Plant" ("account", "id", "name") SELECT \'\', \'\', \'\' WHERE false',
   UPDATE: 'UPDATE "Plant" SET "name" = "name" WHERE false',
   DELETE: 'DELETE FROM "Plant" WHERE false',
 }
