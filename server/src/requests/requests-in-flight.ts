@@ -84,6 +84,8 @@ export function createRequestsInFlight({
   const slots: Slot[] = []
   let timer: NodeJS.Timeout | undefined
   let nextScan = 0
+  /** Whether the last scan found nothing that gives way. */
+  let wasFutile = false
   /** The requests of each client that waited for it at the last scan: at the end, the one that has waited longest. */
   let waiting = new Map<string, Slot[]>()
 
@@ -140,6 +142,16 @@ export function createRequestsInFlight({
     return most === sharer && !isAddress(sharer) ? undefined : most
   }
 
+  /** Takes the waiting request that gives way to another one of a client; undefined: none does. */
+  function takeLongest(sharer: string): Slot | undefined {
+    const most = chooseWaiting(sharer)
+    const queue = waiting.get(most ?? '') ?? []
+    let longest = queue.pop()
+    // It has got its response since, or counts for its account.
+    while (longest && longest.sharer !== most) longest = queue.pop()
+    return longest
+  }
+
   /**
    * Makes room for a client: removes what is done or, if that is not enough, ends a waiting request of the client with
    * most of them, unless this client has about as many requests; then, one of its own address.
@@ -148,16 +160,14 @@ export function createRequestsInFlight({
    */
   function makeRoom(sharer: string): boolean {
     const now = performance.now()
-    if (now >= nextScan) {
+    let longest = now < nextScan ? takeLongest(sharer) : undefined
+    if (!longest && (now >= nextScan || !wasFutile)) {
       scan(now)
       nextScan = now + SCAN_INTERVAL
+      if (share.hasRoom(sharer)) return true
+      longest = takeLongest(sharer)
+      wasFutile = longest === undefined
     }
-    if (share.hasRoom(sharer)) return true
-    const most = chooseWaiting(sharer)
-    const queue = waiting.get(most ?? '') ?? []
-    let longest = queue.pop()
-    // It has got its response since, or counts for its account.
-    while (longest && longest.sharer !== most) longest = queue.pop()
     if (!longest) return false
     release(longest)
     longest.request.socket.destroy()
