@@ -104,7 +104,7 @@ export default defineConfig({
             'client/test/service/*.test.ts',
             'prisma/test/database/*.test.ts',
             'server/test/{accounts/authentication,commands/token*,fuzz/*}.test.ts',
-            'server/test/plants/plants.test.ts',
+            'server/test/plants/{plans,plants}.test.ts',
           ],
           provide: { engine: 'postgresql' },
         },

@@ -137,11 +137,14 @@ describe('on PostgreSQL', () => {
 
   test.each(Object.entries(statements))('%s is rejected by what breaks its promise', async (_name, statement) => {
     const { read, write } = await openChanging(0)
-    const values = statement.sql.includes('$5') ? ['alice', 0, 9, 1, 9] : statement.sql.includes('$1') ? ['[]'] : []
+    const last = Math.max(0, ...[...statement.sql.matchAll(/\$(\d)/g)].map(([, number]) => Number(number)))
+    const values = last === 1 ? ['[]'] : ['alice', 0, 9, 1, 9, 'x', 'x'].slice(0, last)
     const use = () => (statement.kind === 'read' ? read(statement, values) : write(statement, values))
     for (const [setting, rejects] of [
       ['synchronous_commit = off', statement.kind === 'write' ? { fault: 'unavailable' } : undefined],
       ['search_path = shadow, pg_catalog, public', statement.kind === 'read' ? { fault: 'read-only' } : undefined],
+      // What says that it reads must not write.
+      ['default_transaction_read_only = on', statement.kind === 'write' ? { fault: 'read-only' } : undefined],
     ] as const) {
       await run(`ALTER ROLE changing SET ${setting}`)
       network.cutAll()
