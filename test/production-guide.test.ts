@@ -15,11 +15,15 @@ const guide = readGuide('README.md')
 const [NAME, NEXT] = ['plant-store-1.0.0', 'plant-store-1.1.0']
 const releases = temporaryFolder()
 /** What systemd computes, from 0, safe, to 10. Debian 12's, with room for the checks of newer versions: 1.1 and 0.2. */
-const MAX_EXPOSURE = { 'plant-store.service': 1.3, 'plant-store-backup.service': 0.4 }
+const MAX_EXPOSURE = {
+  'plant-store.service': 1.3,
+  'plant-store-backup.service': 0.4,
+  'plant-store-offsite.service': 1.3,
+}
 
 /** In the version that the guide names. */
 const POSTGRES = '/usr/lib/postgresql/15/bin/postgres'
-const why = whyNoMachine(['systemctl', 'nginx', 'sudo', 'curl', 'ip', 'pg_createcluster', POSTGRES])
+const why = whyNoMachine(['systemctl', 'nginx', 'sudo', 'curl', 'ip', 'restic', 'pg_createcluster', POSTGRES])
 
 describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and sudo', () => {
   let machine: Machine
@@ -207,6 +211,33 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect(list).not.toContain('plants-old.db')
   })
 
+  test('each backup is sent away, and a restore can be tried', async () => {
+    // In the place of another machine, a folder of this one.
+    const [place, metrics] = ['/srv/elsewhere', '/var/lib/prometheus/node-exporter']
+    await machine.run(`install -d -o plant-store ${place} ${metrics} /etc/systemd/system/plant-store-offsite.service.d
+      printf '[Service]\nReadWritePaths=${place}\n' >/etc/systemd/system/plant-store-offsite.service.d/place.conf
+      systemctl daemon-reload; systemctl start plant-store-offsite`)
+    // Without its settings, it has done nothing.
+    expect(await show('ExecMainStartTimestamp', 'plant-store-offsite')).toBe('')
+    await run('Send backups away', 0, (text) => text.replace(/sftp:\S+/, place))
+    expect(await machine.run('stat -c "%a %U" /etc/plant-store/offsite.env')).toBe('600 root\n')
+    await run('Send backups away', 1)
+    // One that is killed leaves its lock.
+    await machine.run(`set -a; . /etc/plant-store/offsite.env
+      mkfifo /tmp/endless
+      sudo -Eu plant-store sh -c 'echo $$ >/tmp/killed; exec restic --no-cache backup --stdin' <>/tmp/endless >/tmp/log 2>&1 &
+      until ls ${place}/locks | grep --quiet .; do sleep 0.1; done
+      kill -KILL "$(cat /tmp/killed)"`)
+    await run('Back up')
+    const count = () => machine.run(`ls ${place}/snapshots | wc -l`)
+    await expect.poll(count).toBe('2\n')
+    await expect.poll(() => show('ActiveState', 'plant-store-offsite')).toBe('inactive')
+    const [newest = ''] = (await machine.run('ls -t /var/backups/plant-store/plants-*.db')).split('\n')
+    const modified = await machine.run(`stat -c %Y ${newest} ${metrics}/plant-store-offsite.prom`)
+    expect(modified).toMatch(/^(\d+)\n\1\n$/)
+    expect(await run('Send backups away', 2)).toMatch(/ me /)
+  })
+
   test('an upgrade changes the version, and can be undone', async () => {
     const before = await plants()
     expect(await run('Upgrade', 0)).toMatch(/up to date/)
@@ -220,7 +251,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
   })
 
   test('a restored backup has what was backed up', async () => {
-    const file = (await machine.run('ls /var/backups/plant-store/plants-20*.db')).trim()
+    const file = (await machine.run('ls /var/backups/plant-store/plants-20*.db | head -n 1')).trim()
     const { id: tokenId } = JSON.parse(await machine.run('plant-store token create --account leaked --json'))
     await machine.run(`plant-store backup ${file}.2.db; plant-store token revoke ${tokenId}`)
     await run('Restore', 0)
@@ -321,7 +352,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
         sed -i -E '/^(DATABASE_URL|TRUST_PROXY)=/d' /etc/plant-store/plant-store.env
         cat >>/etc/plant-store/plant-store.env <<'END'\n${settings}END`)
       await runHere('Install the servers', 0)
-      const units = '/etc/systemd/system/plant-store{.service,-backup.service,-backup.timer}'
+      const units = '/etc/systemd/system/plant-store{.service,-backup.service,-backup.timer,-offsite.service}'
       expect(await machine.run(`systemd-analyze verify --man=no ${units} 2>&1`)).toBe('')
       expect(await machine.run('curl -sSf http://10.0.0.11:3001/readyz')).toBe('ready\n')
       await machine.run(`cp /opt/plant-store/current/production/several-machines/nginx.conf /etc/nginx/conf.d/plant-store.conf
