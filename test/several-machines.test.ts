@@ -238,10 +238,14 @@ describe.runIf(hasNginx).each(['nginx.conf', 'several-machines/nginx.conf'])('be
     }
     const [direct, compressed] = [await server.call('/plants'), await fetch(`${url}/plants`, { headers })]
     expect([compressed.status, compressed.headers.get('content-encoding')]).toEqual([200, 'gzip'])
-    expect(compressed.headers.get('vary')).toContain('Accept-Encoding')
+    expect(compressed.headers.get('vary')).toBe('Accept-Encoding, Authorization')
     const text = await compressed.text()
     expect(text).toBe(await direct.text())
     expect(JSON.parse(text)).toEqual(Array(100).fill(plant))
+    const etag = compressed.headers.get('etag') as string
+    expect(etag).toBe(`W/${direct.headers.get('etag')}`)
+    const unchanged = await fetch(`${url}/plants`, { headers: { ...headers, 'if-none-match': etag } })
+    expect([unchanged.status, unchanged.headers.get('etag')]).toEqual([304, direct.headers.get('etag')])
     const gzip = (name: string) =>
       readGuide(name)
         .match(/^ *gzip.*;$/gm)
