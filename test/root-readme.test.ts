@@ -67,7 +67,7 @@ test.runIf(isLong)(
 test('the operations are those of the contract', () => {
   const [, list = ''] = /^Its operations are ([^.]*)/m.exec(readme) ?? []
   const operations = Object.values(contract).map(({ method, path }) => `${method} ${path}`)
-  expect(list.match(/[A-Z]+ [^`]+/g)).toEqual(operations)
+  expect(list.match(/[A-Z]+ [^`]+/g), 'run npm run generate').toEqual(operations)
 })
 
 const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' }).trim().split('\n')

@@ -131,8 +131,7 @@ export interface Statements {
    */
   readonly comparePlants: ReadStatement
   /**
-   * Selects a piece of a list, the first plants of a range: `$1` account, `$2` the `seq` before the range, `$3` its
-   * last `seq`, `$4` how many plants, `$5` the most bytes of a plant's texts and, on average, of its JSON. One row: the
+   * Selects a piece of a list, the first plants of a range, with the parameters that `Plants.read` gives. One row: the
    * plants as JSON objects separated by commas, NULL if one is too long; the `seq` of the last, 0 if there is none;
    * whether more follow in the range; and the version of the list.
    */

@@ -106,7 +106,7 @@ export function createPlants(
     },
 
     async read(account, { limit, after = 0, until = NO_LIMIT }) {
-      // A plant alone may have any length.
+      // Of a plant's texts and, on average, of its JSON. A plant alone may have any length.
       const maxBytes = limit === 1 ? NO_LIMIT : Math.floor((MAX_PIECE_BYTES - 2) / limit) - 1
       const rows = await read<PieceRow>(selectPiece, [account, after, until, limit, maxBytes])
       const [[json, last, more, version] = NOTHING] = rows

@@ -40,7 +40,7 @@ export interface OperationResult<TBody> {
 /** What an operation takes: the fields of path, query and body, as the contract decodes them. */
 type Input<TRoute extends AppRoute> = Fields<TRoute, 'params'> & Fields<TRoute, 'query'> & Fields<TRoute, 'body'>
 type Fields<TRoute extends AppRoute, TPart extends string> =
-  ServerInferRequest<TRoute> extends Record<TPart, infer Part extends object> ? Part : unknown
+  ServerInferRequest<TRoute> extends Record<TPart, infer Part extends object> ? Part : object
 /** The body of a success as clients read it: an int64 is a bigint, so that no number that was rounded is sent. */
 export type Body<TRoute extends AppRoute> = ClientInferResponseBody<TRoute, Extract<keyof TRoute['responses'], Success>>
 type Success = 200 | 201 | 202 | 204
