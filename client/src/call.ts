@@ -9,11 +9,10 @@ import {
   UsageError,
 } from './errors.ts'
 import { type OperationName, routes } from './generated/routes.ts'
-import { type Attempt, type Hooks, observe } from './hooks.ts'
-import { CONFLICT, explainToken, isToken, mergeOptions, type Settings, type Signal } from './options.ts'
+import { type Attempt, CONFLICT, type Hooks, mergeOptions, type Settings, type Signal, whyNotToken } from './options.ts'
+import { observe, orUndefined, reject } from './values.ts'
 import { defaultHeaders, type Fields, readHeaders, withoutNull, writeRequest } from './wire/request.ts'
 import { type Returns, readData, readHead, readText, requireResponse } from './wire/response.ts'
-import { orUndefined, reject } from './wire/values.ts'
 
 /** A call of an operation, and how far it is. */
 export interface Call extends CallInfo, Returns {
@@ -148,8 +147,9 @@ async function requestToken(source: Exclude<Call['token'], string | false>, call
     throw new TokenError('token', `token: failed${reasonOf(cause)}`, call, { cause })
   }
   requireOpen(signal)
-  if (!isToken(token)) throw new TokenError('token', `token: ${explainToken(token)}`, call, { retryable: false })
-  return token
+  const reason = whyNotToken(token)
+  if (reason) throw new TokenError('token', `token: ${reason}`, call, { retryable: false })
+  return token as string
 }
 
 /** Throws if an attempt has ended while it waited, since a later one may be in flight. Nothing reads this error. */

@@ -4,8 +4,8 @@ import { MalformedResponseError, type PlantStoreError, type ResponseHead } from 
 import type { Operations, PagedOperationName } from './generated/operations.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type CallOptions, type ClientOptions, mergeOptions, readClientOptions, type Settings } from './options.ts'
+import { orUndefined } from './values.ts'
 import type { Fields, Route } from './wire/request.ts'
-import { orUndefined } from './wire/values.ts'
 
 /**
  * A client of the plant store. An operation that is called directly returns its data and throws a `PlantStoreError`.

@@ -1,7 +1,7 @@
-import type { ResponseHeaders } from './errors.ts'
-import type { Hooks } from './hooks.ts'
+import type { PlantStoreError, ResponseHead, ResponseHeaders } from './errors.ts'
+import type { OperationName } from './generated/routes.ts'
+import { orUndefined, reject, requireKnown } from './values.ts'
 import { type HeaderFields, readHeaders } from './wire/request.ts'
-import { orUndefined, reject, requireKnown } from './wire/values.ts'
 
 // These types fit the `fetch` of DOM types, of Node.js types and of undici, and an app that has none of them.
 
@@ -50,6 +50,54 @@ export type HeadersOption =
   | Readonly<Record<string, string | null | undefined>>
   | Iterable<readonly [name: string, value: string | null | undefined]>
   | ResponseHeaders
+
+/** One request of a call. All hooks of an attempt get the same object, so it can be the key of a `WeakMap`. */
+export interface Attempt {
+  readonly operation: OperationName
+  /** The method, such as `POST`. */
+  readonly method: string
+  /** The complete URL. */
+  readonly url: string
+  /** 1 for the first attempt of a call, 2 for the next. */
+  readonly number: number
+  /** The request headers, names in lower case, without `authorization`. The `request` hook may add some. */
+  readonly headers: Record<string, string>
+}
+
+/** The response of an attempt, for the `response` hook. */
+export interface AttemptResponse extends ResponseHead {
+  /** The time from the start of the attempt to the end of the response, in milliseconds. */
+  readonly duration: number
+}
+
+/**
+ * Functions that are called for each attempt: for logs, metrics and traces. The order of an attempt is `request`, then
+ * the token, then the request itself, then `response` if one arrived completely, then `error` if the attempt failed. Of
+ * several sets of hooks, those of the client run before the call's; `response` and `error` run only where `request` has
+ * begun.
+ *
+ * @example
+ * const client = createPlantStoreClient({
+ *   hooks: {
+ *     request: (attempt) => { attempt.headers.traceparent = currentTrace() },
+ *     response: (attempt, { status, duration }) => histogram.record(duration, { operation: attempt.operation, status }),
+ *   },
+ * })
+ */
+export interface Hooks {
+  /**
+   * Runs before a request is sent, and may be async. If it throws, nothing is sent and the call fails. It may add the
+   * header `authorization` only with `token: false`.
+   */
+  request?: ((attempt: Attempt) => unknown) | undefined
+  /** Runs after a complete response, of any status. Its errors are ignored. */
+  response?: ((attempt: Attempt, response: AttemptResponse) => unknown) | undefined
+  /**
+   * Runs after a failed attempt: no token, no response, or an error response. `retryDelay` is the delay before the next
+   * attempt in milliseconds, undefined if there is none. Its errors are ignored.
+   */
+  error?: ((attempt: Attempt, error: PlantStoreError, retryDelay: number | undefined) => unknown) | undefined
+}
 
 /** The options of a call. They override the options of the client. An option that does not exist is an error. */
 export interface CallOptions {
@@ -167,7 +215,7 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
   token: (token: unknown, _: unknown, path: string) => {
     if (token === false || typeof token === 'function') return token
     // That of a call may be a user's: if it cannot be sent, it fails like one that a function returns.
-    return path === 'options.token' && !isToken(token) ? () => token : checkToken(token, path)
+    return path === 'options.token' && whyNotToken(token) ? () => token : checkToken(token, path)
   },
   timeout: positive,
   maxResponseBytes: positive,
@@ -232,19 +280,16 @@ export const CONFLICT = 'must be false if headers have Authorization'
  *
  * @throws {UsageError} if it is invalid
  */
-function checkToken(token: unknown, path: string): string {
-  if (isToken(token)) return token
+function checkToken(token: unknown, path: string): unknown {
+  const reason = whyNotToken(token)
   const fix = 'set it, or leave the option out and set PLANT_STORE_TOKEN; false is for none'
-  return reject(path, `${explainToken(token)}; ${fix}`)
+  return reason ? reject(path, `${reason}; ${fix}`) : token
 }
 
-export function isToken(token: unknown): token is string {
-  return typeof token === 'string' && /^[!-~]+$/.test(token)
-}
-
-/** Explains why a value is not a token. */
-export function explainToken(token: unknown): string {
-  return token === undefined ? 'is undefined' : 'must be ASCII text without whitespace'
+/** Explains why a value is not a token; undefined: it is one. */
+export function whyNotToken(token: unknown): string | undefined {
+  if (token === undefined) return 'is undefined'
+  return typeof token === 'string' && /^[!-~]+$/.test(token) ? undefined : 'must be ASCII text without whitespace'
 }
 
 /**

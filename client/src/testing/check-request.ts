@@ -3,9 +3,9 @@ import { type ErrorName, errorCodes, errorMessages, errorReasons, limits } from 
 // biome-ignore lint/suspicious/noImportCycles: what is generated takes only types from here.
 import { requestRules } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
+import { isObject, orUndefined } from '../values.ts'
 import { type Int64s, readJson, whyNotExact } from '../wire/json.ts'
 import { readHead } from '../wire/response.ts'
-import { isObject, orUndefined } from '../wire/values.ts'
 
 /** A scope of a token. */
 export type Scope = 'read' | 'write'

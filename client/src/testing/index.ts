@@ -1,8 +1,8 @@
 import { type OperationName, routes } from '../generated/routes.ts'
 import type { NewPlant } from '../generated/types.ts'
 import { type FetchResponse, readBaseUrl } from '../options.ts'
+import { requireKnown } from '../values.ts'
 import { writeRequest } from '../wire/request.ts'
-import { requireKnown } from '../wire/values.ts'
 import type { Account, StoredPlant } from './operations.ts'
 import { type FakeRequest, type FakeService, type FakeToken, type Fault, handle, receive } from './service.ts'
 

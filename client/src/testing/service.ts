@@ -4,8 +4,8 @@ import { type ErrorName, errorCodes, errorMessages } from '../generated/error-co
 import { requestRules } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
 import type { FetchInit, FetchResponse, Signal } from '../options.ts'
+import { orUndefined } from '../values.ts'
 import { writeJson } from '../wire/json.ts'
-import { orUndefined } from '../wire/values.ts'
 import { createRequestId, readInput, reject, type Scope, statusOf } from './check-request.ts'
 import { type Account, type Handler, handlers, type OperationResult } from './operations.ts'
 

@@ -1,7 +1,6 @@
 import { type Issue, UsageError } from '../errors.ts'
-import { isInt64 } from '../ids.ts'
+import { isInt64, reject, requireKnown } from '../values.ts'
 import { type Int64s, writeJson, writeText } from './json.ts'
-import { reject, requireKnown } from './values.ts'
 
 /** How to send an operation, and how the service responds. */
 export interface Route {

@@ -1,9 +1,8 @@
 import { ApiError, type CallInfo, MalformedResponseError, type ResponseHead, type ResponseHeaders } from '../errors.ts'
 import type { ErrorBody } from '../generated/types.ts'
-import { observe } from '../hooks.ts'
 import type { FetchResponse } from '../options.ts'
+import { isObject, observe, orUndefined, reject } from '../values.ts'
 import type { Route } from './request.ts'
-import { isObject, orUndefined, reject } from './values.ts'
 
 /**
  * Requires a response whose body is not read yet. Anything else is a mistake of the app's `fetch`: the service has
