@@ -13,11 +13,13 @@ export const runsFromRepository = existsSync(path.join(parent, 'pnpm-workspace.y
 /** What relative paths are relative to: the repository root, or the current folder of an installed package. */
 export const baseFolder = runsFromRepository ? parent : process.cwd()
 
-/** NAME=value, where a value in quotes may have several lines; a blank line or a comment; or another line. */
+/**
+ * NAME=value on one line, then perhaps a comment. Docker Compose, which reads the same file, a shell or Node.js would read
+ * another value than is meant with a # or $ in it, unless it is in quotes.
+ */
 const ENTRY =
-  /^[ \t]*(?:export[ \t]+)?(?<name>[A-Za-z_]\w*)[ \t]*=[ \t]*(?<value>(?<quoted>"[^"]*"|'[^']*'|`[^`]*`)|.*?)[ \t]*(?:(?<=[ \t])#.*)?$|^[ \t]*(?:#.*)?$|^(?<other>.+)$/gm
-
-type Entry = Record<'name' | 'value' | 'quoted' | 'other', string | undefined>
+  /^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*("[^"$]*"|'[^']*'|`[^`]*`|(?!["'`])[^#$]*?)[ \t]*(?:(?<=[ \t])#.*)?$/
+const BLANK = /^[ \t]*(#.*)?$/
 
 /** What nobody sees at an end of a value, such as the line break of a secret that was read from a file. */
 const INVISIBLE_ENDS = /^[\s\p{Cc}\p{Cf}]+|[\s\p{Cc}\p{Cf}]+$/gu
@@ -48,34 +50,29 @@ export function loadSettingsFile(settings: readonly string[]): void {
 }
 
 /**
- * Reads a file as `node --env-file` does, but rejects what that ignores or cuts off, what Docker Compose, which reads
- * the same file, or a shell would read differently, and names that are nearly a setting. Other names may be for other
- * programs.
+ * Reads a file of settings. Rejects what is read differently elsewhere, and names that are nearly a setting. Other names
+ * may be for other programs.
  *
  * @throws {Error} with the line
  */
 export function readSettingsFile(file: string, settings: readonly string[] = []): Map<string, string> {
-  // Several editors mark UTF-8 with a byte order mark.
-  const text = readText(file)
-    .replace(/^\uFEFF/, '')
-    .replace(/\r\n?/g, '\n')
   const values = new Map<string, string>()
-  const rejectAt = (index: number, mistake: string): never => {
-    const line = text.slice(0, index).split('\n').length
-    throw new Error(`${file}, line ${line}: ${mistake}`)
-  }
-  // What is not UTF-8 has been replaced by the second one; UTF-16 has the first.
-  const broken = text.search(/[\0\uFFFD]/)
-  if (broken >= 0) rejectAt(broken, 'this is not text in UTF-8: save the file in this encoding')
-  for (const { index, groups } of text.matchAll(ENTRY)) {
-    const entry = groups as Entry
-    const mistake = findMistake(entry)
-    if (mistake !== undefined) rejectAt(index, mistake)
-    const { name, value } = entry
-    if (name === undefined) continue
-    if (values.has(name)) rejectAt(index, `${name} is set in a line above, too: remove one of them`)
+  // Several editors mark UTF-8 with a byte order mark.
+  const lines = readText(file)
+    .replace(/^\uFEFF/, '')
+    .split(/\r\n?|\n/)
+  for (const [index, line] of lines.entries()) {
+    if (BLANK.test(line)) continue
+    const rejectLine = (mistake: string): never => {
+      throw new Error(`${file}, line ${index + 1}: ${mistake}`)
+    }
+    // What is not UTF-8 has been replaced by the second one; UTF-16 has the first.
+    if (/[\0\uFFFD]/.test(line)) rejectLine('this is not text in UTF-8: save the file in this encoding')
+    const advice = 'write NAME=value on one line, and put a value with #, $ or quotes in single quotes'
+    const [, name = '', value] = ENTRY.exec(line) ?? rejectLine(advice)
+    if (values.has(name)) rejectLine(`${name} is set in a line above, too: remove one of them`)
     const meant = findMeant(name, settings)
-    if (meant !== undefined) rejectAt(index, `${name} is not a setting, but ${meant} is: correct or remove the line`)
+    if (meant !== undefined) rejectLine(`${name} is not a setting, but ${meant} is: correct or remove the line`)
     values.set(name, parseEnv(`${name}=${value}`)[name] ?? '')
   }
   return values
@@ -123,17 +120,4 @@ function readText(file: string): string {
     if (code === 'ENOENT' && !lstatSync(file, { throwIfNoEntry: false })) return ''
     throw new Error(`${file} cannot be read (${code}): it must be a file that this user may read`)
   }
-}
-
-/** Returns what is wrong with an entry, and what to do. */
-function findMistake({ value = '', quoted, other }: Entry): string | undefined {
-  if (other !== undefined) return 'this is neither NAME=value nor a comment; write for example PORT=8090'
-  const isKept = quoted !== undefined && !quoted.startsWith('"')
-  if (!isKept && /\$[A-Za-z_{(]/.test(value)) {
-    return 'variables such as $NAME are not replaced: write the value itself, or put it in single quotes to keep the $'
-  }
-  if (quoted !== undefined) return undefined
-  if (/^["'`]/.test(value)) return 'the value begins with a quote that does not end it: close or remove the quote'
-  if (value.includes('#')) return 'put the value in quotes, or a space before # if a comment begins there'
-  return undefined
 }
