@@ -91,7 +91,7 @@ async function sync(name: string, flags: 'r' | 'r+'): Promise<void> {
 
 /** Writes and checks a draft. */
 async function writeDraft(file: string, draft: string, target: string, onProgress?: OnProgress): Promise<void> {
-  const thread = startThread(file)
+  const thread = startThread()
   const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
   const timer = onProgress && setInterval(() => onProgress(sizeOf(draft), sizeOf(file)), PROGRESS_INTERVAL)
   try {

@@ -1,12 +1,11 @@
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs'
 import { access, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
-import type { Engine, OpenedDatabase, OpenOptions, ReadStatement, Session, SqlValue, Transaction } from '../engine.ts'
+import type { Engine, OpenedDatabase, OpenOptions, ReadStatement, SqlValue, Transaction } from '../engine.ts'
 import { StorageError } from '../engine.ts'
 import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
 import { backup, syncFolder } from './backup.ts'
 import {
-  connect,
   createClientAdapter,
   numbered,
   type Parameters,
@@ -15,9 +14,9 @@ import {
   toConnection,
 } from './driver-adapter.ts'
 import { stateError, translate, WRITER_LATE } from './errors.ts'
-import { connectGuarded, type OpenedFiles } from './file-guard.ts'
+import { connectGuarded } from './file-guard.ts'
 import { statements } from './statements.ts'
-import { type OpenedThread, openThread, type Thread } from './thread.ts'
+import { openThread } from './thread.ts'
 
 /** Another process may be migrating, opening or recovering the file. */
 const OPENING = { patience: 30_000, maxPause: STARTUP_PAUSE }
@@ -57,7 +56,7 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
         ({ size }) => size,
         () => 0,
       ),
-    beginReading: async () => beginReading(existingFile(file)),
+    beginReading: async () => openInThread(existingFile(file), READ_ONLY),
     beginWriting: async () => openInThread(existingFile(file), MIGRATION),
   }
 }
@@ -79,34 +78,6 @@ function existingFile(file: string): string {
   throw new StorageError(`${file} leads to a file whose name ends in white space: rename that file`)
 }
 
-/** What writes to a file. */
-interface Writer {
-  /** Returns its thread. Where that has ended, what it was doing fails, and another one opens the same files. */
-  use(known?: OpenedFiles): Promise<OpenedThread>
-  /** Closes the thread, unless its disk does not respond. */
-  close(): Promise<void>
-}
-
-function createWriter(file: string, lateError: () => StorageError): Writer {
-  let thread: Promise<OpenedThread> | undefined
-  return {
-    use(known) {
-      if (thread) return thread
-      const forget = () => {
-        thread = undefined
-      }
-      thread = openThread(file, { known })
-      thread.then(({ ended }) => ended.then(forget), forget)
-      return thread
-    },
-
-    async close() {
-      const opened = await thread?.catch(() => undefined)
-      if (opened) await limitTime(opened.close(), CLOSE_PATIENCE, lateError).catch(() => {})
-    },
-  }
-}
-
 /**
  * Opens a SQLite file. This thread reads the file on a connection that cannot write, not even when it is closed; a
  * thread of its own writes, so that the event loop waits for no disk (docs/decisions/021-writer-thread.md). That one
@@ -116,11 +87,13 @@ function createWriter(file: string, lateError: () => StorageError): Writer {
  */
 async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions): Promise<OpenedDatabase> {
   const lateError = () => stateError(file, WRITER_LATE)
-  const writer = createWriter(file, lateError)
-  const { files } = await retry(() => writer.use(), OPENING)
-  const openReader = async () => connectGuarded(file, { readonly: true }, ({ run }) => void run(FIRST_QUERY), files)
+  const thread = await retry(() => openThread(file), OPENING)
+  // A disk that does not respond must not keep it waiting.
+  const closeThread = () => limitTime(thread.close(), CLOSE_PATIENCE, lateError).catch(() => {})
+  const openReader = async () =>
+    connectGuarded(file, { readonly: true }, ({ run }) => void run(FIRST_QUERY), thread.files)
   const { connection, guard } = await retry(openReader, OPENING).catch(async (error) => {
-    await writer.close()
+    await closeThread()
     throw error
   })
   const gate = createWriteGate(Math.max(patience, REQUEST_PATIENCE), lateError)
@@ -144,14 +117,14 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     }
   }
 
-  async function write<Result>(run: (thread: Thread) => Promise<Result>): Promise<Result> {
+  async function write<Result>(run: () => Promise<Result>): Promise<Result> {
     if (damage) throw damage
-    return gate.run(async () => run(await writer.use(files)))
+    return gate.run(run)
   }
 
   // A statement that fails because the file is locked has done nothing, and nothing else is retried.
   const run: RunStatement = ({ kind, sql }, parameters) => {
-    const once = () => (kind === 'read' ? read(sql, parameters) : write(({ store }) => store(sql, parameters)))
+    const once = () => (kind === 'read' ? read(sql, parameters) : write(() => thread.store(sql, parameters)))
     return retry(() => watch(once), { patience })
   }
 
@@ -168,7 +141,7 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
       watch(async () => {
         await read('SELECT "seq" FROM "Plant" LIMIT 1')
         const writesPage = gate.hasFailed() || (await looksUnwritable(file))
-        await write(({ sync, executeScript }) => (writesPage ? sync() : executeScript(LOCK)))
+        await write(() => (writesPage ? thread.sync() : thread.executeScript(LOCK)))
       }),
 
     async close() {
@@ -176,7 +149,7 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
       // reader cannot.
       if (!guard.mayClose()) return
       connection.close()
-      await writer.close()
+      await closeThread()
     },
   }
 }
@@ -219,28 +192,11 @@ async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
 }
 
 /**
- * Opens a connection that only reads. It needs a thread only where a process that was killed has left a log: SQLite may
- * sync what is in it when it opens or closes the file. Starting a thread takes a quarter of a startup.
- */
-async function beginReading(file: string): Promise<Session> {
-  const sizeOf = (suffix: string) => statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0
-  if (sizeOf('-wal') > 0 || sizeOf('-journal') > 0) return openInThread(file, READ_ONLY)
-  const { run, executeScript, close } = connect(file)
-  try {
-    executeScript(READ_ONLY)
-  } catch (error) {
-    close()
-    throw error
-  }
-  return { connection: toConnection(run, executeScript), [Symbol.asyncDispose]: async () => close() }
-}
-
-/**
- * Opens a connection in a thread of its own, and runs its first statements. A migration takes long, and a disk may
- * hang: the event loop must not wait for either.
+ * Opens a connection in a thread of its own, and runs its first statements. A migration takes long, a disk may hang, and
+ * SQLite may sync a log that a killed process has left: the event loop must not wait for them.
  */
 async function openInThread(file: string, script: string): Promise<Transaction> {
-  const thread = await retry(() => openThread(file, { script }), OPENING)
+  const thread = await retry(() => openThread(file, script), OPENING)
   return {
     connection: toConnection(thread.run, thread.executeScript),
     commit: () => thread.executeScript('COMMIT'),

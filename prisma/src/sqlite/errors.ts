@@ -3,7 +3,6 @@ import { StorageError, type StorageFault } from '../engine.ts'
 /** Codes for what SQLite itself does not see. */
 export const MOVED = 'MOVED'
 export const WRITER_LATE = 'WRITER_LATE'
-export const THREAD_ENDED = 'THREAD_ENDED'
 
 /**
  * The codes of SQLite, of the system and of this folder: what each means, and what an operator should do, after the
@@ -17,16 +16,11 @@ const STATES: readonly (readonly [code: RegExp, fault: StorageFault, sentence: s
     'locked',
     'is locked by another process: stop that one, or wait for it; if there is none, its disk may not support locks: put it on a local disk',
   ],
-  // SQLite's codes for any error of a lock but EAGAIN.
+  // SQLite's codes for any error of a lock but EAGAIN, and for shared memory.
   [
-    /^SQLITE_(PERM|IOERR_(LOCK|RDLOCK|UNLOCK|CHECKRESERVEDLOCK))/,
+    /^SQLITE_(PERM|IOERR_(LOCK|RDLOCK|UNLOCK|CHECKRESERVEDLOCK|SHM(MAP|OPEN)))/,
     'io-error',
-    'is on a disk that does not support locks: put the database on a local disk',
-  ],
-  [
-    /^SQLITE_IOERR_SHM(MAP|OPEN)/,
-    'io-error',
-    'is on a disk on which processes cannot share memory: put the database on a local disk',
+    'is on a disk without locks or shared memory: put the database on a local disk',
   ],
   // SQLite creates the index of the log with a fixed size, which only a full disk has no room for.
   [
@@ -55,7 +49,6 @@ const STATES: readonly (readonly [code: RegExp, fault: StorageFault, sentence: s
     'io-error',
     'cannot be written: its disk does not respond; check that it is mounted and not overloaded',
   ],
-  [/^THREAD_ENDED$/, 'unavailable', 'cannot be used: the thread that uses it has ended; check the limits of memory'],
   [
     /^(MODULE_NOT_FOUND|ERR_DLOPEN_FAILED)$/,
     'unavailable',

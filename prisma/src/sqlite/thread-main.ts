@@ -22,22 +22,15 @@ const SETTINGS = `
   PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
   PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 64000000`
 
-/** How to open a database. */
-export interface OpenFileOptions {
-  /** The first statements. Default: the settings of what writes for requests, which are checked. */
-  readonly script?: string
-  /** Its files, where this thread takes the place of one that has ended. */
-  readonly known?: OpenedFiles | undefined
-}
-
 /** What a thread does with a SQLite file for the one that started it, one operation after the other. */
 export interface FileOperations {
   /**
    * Opens a database, and returns its files.
    *
+   * @param script the first statements; default: the settings of what writes for requests, which are checked
    * @throws {StorageError} if it cannot be used
    */
-  open(file: string, options?: OpenFileOptions): Promise<OpenedFiles>
+  open(file: string, script?: string): Promise<OpenedFiles>
   /** Runs a statement. */
   run(sql: string, parameters?: Parameters): Promise<Result>
   /**
@@ -59,12 +52,12 @@ export interface FileOperations {
 let opened: (GuardedConnection & { saveLog(): void }) | undefined
 
 const operations: FileOperations = {
-  async open(file, { script = SETTINGS, known } = {}) {
+  async open(file, script = SETTINGS) {
     const initialize = (connection: FileConnection) => {
       connection.executeScript(script)
       if (script === SETTINGS) checkPragmas(connection, file)
     }
-    const { connection, guard } = connectGuarded(file, { timeout: BUSY_TIMEOUT }, initialize, known)
+    const { connection, guard } = connectGuarded(file, { timeout: BUSY_TIMEOUT }, initialize)
     let isSaved = false
     /** Writes back a log that was deleted, whose content would end with this process. */
     const saveLog = () => {

@@ -1,13 +1,11 @@
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { stateError, THREAD_ENDED, toError } from './errors.ts'
+import { toError } from './errors.ts'
 import type { OpenedFiles } from './file-guard.ts'
-import type { Command, FileOperations, OpenFileOptions, Outcome } from './thread-main.ts'
+import type { Command, FileOperations, Outcome } from './thread-main.ts'
 
 /** A thread that uses a SQLite file for this one. It keeps the process running only during an operation. */
 export interface Thread extends FileOperations {
-  /** Resolves once it has ended. */
-  readonly ended: Promise<void>
   /** Closes the file and ends it, unless the files are not its own any more: it is then left until the process ends. */
   close(): Promise<void>
 }
@@ -49,26 +47,23 @@ function endNow(): never {
 }
 
 /**
- * Starts a thread that runs one operation after the other.
- *
- * @param file names the database in messages
- * @throws {StorageError} if the system starts no thread
+ * Starts a thread that runs one operation after the other. If it ends by itself, such as for lack of memory, that is an
+ * uncaught exception of this process.
  */
-export function startThread(file: string): Thread {
-  const worker = startWorker(file)
+export function startThread(): Thread {
+  // No module that was preloaded for the server, such as one that measures its requests.
+  const worker = new Worker(program, { execArgv: [], workerData: running })
   const pending = new Map<number, Pending>()
-  const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
-  let hasEnded = false
+  let failure: Error | undefined
   let lastId = 0
 
-  function end(cause?: unknown): void {
-    hasEnded = true
+  function end(): never {
     Atomics.sub(running, 0, pending.size)
-    for (const { reject } of pending.values()) reject(stateError(file, THREAD_ENDED, cause))
-    pending.clear()
+    failure = new Error('The thread that uses SQLite has ended: check the limits of memory')
+    throw failure
   }
 
-  worker.on('error', end).on('exit', () => end())
+  worker.on('exit', end)
   // By their ids: other code in the thread, such as a watcher's, may send messages of its own.
   worker.on('message', (outcome: Outcome) => {
     const operation = pending.get(outcome.id)
@@ -84,7 +79,7 @@ export function startThread(file: string): Thread {
     <Result>(name: Command['name']) =>
     (...args: unknown[]): Promise<Result> =>
       new Promise((resolve, reject) => {
-        if (hasEnded) throw stateError(file, THREAD_ENDED)
+        if (failure) throw failure
         const id = ++lastId
         pending.set(id, { resolve: resolve as Pending['resolve'], reject })
         worker.ref()
@@ -101,22 +96,11 @@ export function startThread(file: string): Thread {
     sync: command('sync'),
     copyFile: command('copyFile'),
     closeFile,
-    ended,
 
     async close() {
-      if (hasEnded) return
-      if (await closeFile()) await worker.terminate()
+      if (await closeFile()) await worker.off('exit', end).terminate()
       else isThreadLeft = true
     },
-  }
-}
-
-function startWorker(file: string): Worker {
-  try {
-    // No module that was preloaded for the server, such as one that measures its requests.
-    return new Worker(program, { execArgv: [], workerData: running })
-  } catch (error) {
-    throw stateError(file, THREAD_ENDED, error)
   }
 }
 
@@ -125,10 +109,10 @@ function startWorker(file: string): Worker {
  *
  * @throws {StorageError} if it cannot be used
  */
-export async function openThread(file: string, options?: OpenFileOptions): Promise<OpenedThread> {
-  const thread = startThread(file)
+export async function openThread(file: string, script?: string): Promise<OpenedThread> {
+  const thread = startThread()
   try {
-    return { ...thread, files: await thread.open(file, options) }
+    return { ...thread, files: await thread.open(file, script) }
   } catch (error) {
     await thread.close()
     throw error

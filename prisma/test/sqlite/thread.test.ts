@@ -14,7 +14,7 @@ const ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT 1 FROM c) SEL
 
 test('what writes has the settings that durability needs, and what reads cannot write', async () => {
   const { file, url, prisma } = await openNewClient()
-  const { open, run: runInThread, close } = startThread(file)
+  const { open, run: runInThread, close } = startThread()
   await open(file)
   const settings = await runInThread('SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys')
   expect(settings.rows).toEqual([['wal', 2n, 1n]])
@@ -27,7 +27,7 @@ test('what writes has the settings that durability needs, and what reads cannot 
 })
 
 test('a database whose disk does not support these settings is rejected', async () => {
-  const thread = startThread('/srv/plants.db')
+  const thread = startThread()
   onTestFinished(thread.close)
   await expect(thread.open(':memory:')).rejects.toThrow(
     new StorageError(':memory: does not support journal_mode=WAL and synchronous=FULL: put it on a local disk'),
@@ -68,7 +68,7 @@ test('a process that ends during a statement does not wait for it', async () => 
   const { href } = pathToFileURL(built('prisma/dist/sqlite/thread.js'))
   const script = `
     const file = process.argv[1]
-    const thread = (await import('${href}')).startThread(file)
+    const thread = (await import('${href}')).startThread()
     await thread.open(file)
     thread.executeScript('${ENDLESS}')
     setTimeout(() => process.exit(0), 20)`
