@@ -1,6 +1,5 @@
 import { loadEngine } from './address.ts'
 import { type Engine, type OnProgress, type OpenOptions, StorageError } from './engine.ts'
-import { listMigrations } from './migrations.ts'
 import { limitTime, REQUEST_PATIENCE, retry } from './patience.ts'
 import { createPlants, type Plants } from './plants.ts'
 import { createPrisma } from './prisma-client.ts'
@@ -42,23 +41,16 @@ const PROBE_PAUSE = 5
  */
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
   const engine = await loadEngine(url)
-  const { statements } = engine
   const opened = await engine.open(options)
-  const { read, probe, close } = opened
   try {
     const prisma = createPrisma(await engine.loadClient(), opened.adapter)
-    const plants = createPlants(prisma, opened, statements)
-    const tokens = createTokens(prisma, opened, statements)
-    const migrations = await listMigrations(engine.migrationsFolder)
+    const plants = createPlants(prisma, opened, engine.statements)
+    const tokens = createTokens(prisma, opened, engine.statements)
 
-    /** Fails if requests would fail now, which read the same as this does, or if the server should not run any more. */
+    /** Fails if requests would fail now, which read the same as this does. */
     async function prove(): Promise<void> {
-      await probe()
+      await opened.probe()
       await Promise.all([plants.states(['']), plants.read('', { limit: 1 }), tokens.find('')])
-      const [[name] = []] = await read<[name: string | null]>(statements.selectNewestMigration, [])
-      if (!name || name <= (migrations.at(-1) ?? '')) return
-      const reason = `was migrated by a newer version, with ${name}: stop this server, and start that version`
-      throw new StorageError(`${engine.subject} ${reason}`)
     }
 
     return {
@@ -66,13 +58,12 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
       plants,
       tokens,
       secret: (secret) => readSecret(prisma, secret),
-
-      whyUnavailable: createWhyUnavailable(prove, engine.subject),
+      whyUnavailable: () => explain(prove, engine.subject),
       logBytes: engine.logBytes ?? (async () => 0),
-      close,
+      close: opened.close,
     }
   } catch (error) {
-    await close()
+    await opened.close()
     throw error
   }
 }
@@ -94,23 +85,17 @@ export async function backupDatabase(url: string, target: string, onProgress?: O
   throw new StorageError(`${subject} is backed up by PostgreSQL's own tools: see ${guide}`)
 }
 
-/** Creates what explains why requests would fail now. After a failure it only has to notice that it is over. */
-function createWhyUnavailable(prove: () => Promise<void>, subject: string): Database['whyUnavailable'] {
-  let wasAvailable = true
-  return async () => {
-    const patience = wasAvailable ? REQUEST_PATIENCE : 0
-    const proving = retry(prove, { patience, maxPause: PROBE_PAUSE })
-    try {
-      await limitTime(proving, PROBE_TIMEOUT, () => new StorageError(`${subject} does not respond`))
-      wasAvailable = true
-      return undefined
-    } catch (error) {
-      wasAvailable = false
-      const { message } = error as Error
-      if (!(error instanceof StorageError)) return `The database cannot be used: ${message}.`
-      // Without the path or the address, which a probe does not need to know.
-      const isNamed = message.startsWith(subject)
-      return isNamed ? `The database ${message.slice(message.indexOf(' ', subject.length) + 1)}.` : `${message}.`
-    }
+/** Explains why requests would fail now; undefined: they would not. */
+async function explain(prove: () => Promise<void>, subject: string): Promise<string | undefined> {
+  const proving = retry(prove, { patience: REQUEST_PATIENCE, maxPause: PROBE_PAUSE })
+  try {
+    await limitTime(proving, PROBE_TIMEOUT, () => new StorageError(`${subject} does not respond`))
+    return undefined
+  } catch (error) {
+    const { message } = error as Error
+    if (!(error instanceof StorageError)) return `The database cannot be used: ${message}.`
+    // Without the path or the address, which a probe does not need to know.
+    const isNamed = message.startsWith(subject)
+    return isNamed ? `The database ${message.slice(message.indexOf(' ', subject.length) + 1)}.` : `${message}.`
   }
 }

@@ -41,8 +41,11 @@ export interface Engine {
    * @param onWaiting is called with a sentence about the process that keeps it waiting, on PostgreSQL
    */
   beginWriting(onWaiting?: OnWaiting): Promise<Transaction>
-  /** Takes from other roles the rights to tables that they have by default; absent where an engine has no roles. */
-  revokeRights?: (connection: Connection, tables: readonly string[]) => Promise<void>
+  /**
+   * Takes from other roles the rights that they have by default to new tables and functions with such names; absent where
+   * an engine has no roles.
+   */
+  revokeRights?: (connection: Connection, names: readonly string[]) => Promise<void>
 }
 
 /**
@@ -144,8 +147,6 @@ export interface Statements {
    * rather than one that never does.
    */
   readonly selectTokens: ReadStatement
-  /** Selects the name of the last migration that was applied. */
-  readonly selectNewestMigration: ReadStatement
 }
 
 /** A connection of one task, outside of what requests do. The first parameter of a statement is `$1`. */

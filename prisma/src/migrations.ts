@@ -11,20 +11,12 @@ interface Migration {
   readonly script: string
 }
 
-/** Returns the names of migrations in the order in which they are applied: each begins with its time. */
-export async function listMigrations(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true })
-  return entries
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => name)
-    .sort()
-}
-
-/** Reads the migrations in the order in which they are applied. */
+/** Reads the migrations in the order in which they are applied: the name of each begins with its time. */
 export async function readMigrations(folder: string): Promise<Migration[]> {
-  const names = await listMigrations(folder)
+  const entries = await readdir(folder, { withFileTypes: true })
+  const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
   const read = (name: string) => readFile(path.join(folder, name, 'migration.sql'), 'utf8')
-  return Promise.all(names.map(async (name) => ({ name, script: await read(name) })))
+  return Promise.all(names.sort().map(async (name) => ({ name, script: await read(name) })))
 }
 
 /** A migration that a database has. */
@@ -98,9 +90,10 @@ export async function migrateDatabase(
   await using transaction = await engine.beginWriting(onWaiting)
   const { connection, commit } = transaction
   const applied = await applyMigrations(connection, engine, migrations, onMigration)
-  await engine.revokeRights?.(connection, [HISTORY, ...migrations.flatMap(createdTables)])
+  const history = applied.length === migrations.length ? [HISTORY] : []
+  await engine.revokeRights?.(connection, [...history, ...applied.flatMap(namesOfCreated)])
   await commit()
-  return { applied }
+  return { applied: applied.map(({ name }) => name) }
 }
 
 /**
@@ -174,7 +167,7 @@ function findMismatch({ name, checksum, finishedAt }: AppliedMigration, ours?: M
 /**
  * Applies the pending migrations on this connection, within its transaction, as `prisma migrate deploy` does.
  *
- * @returns the names of the migrations that were applied
+ * @returns the migrations that were applied
  * @throws {StorageError} if the history does not match, or a migration fails
  */
 async function applyMigrations(
@@ -182,7 +175,7 @@ async function applyMigrations(
   engine: Engine,
   migrations: readonly Migration[],
   onMigration?: MigrateOptions['onMigration'],
-): Promise<string[]> {
+): Promise<Migration[]> {
   // Another process may have been faster, of this version or a newer one.
   const pending = await pendingMigrations(connection, engine, migrations)
   let step = ''
@@ -203,11 +196,12 @@ async function applyMigrations(
     const { message } = ((ofDatabase && cause.cause) || cause) as Error
     throw new StorageError(`${engine.subject} was not migrated and is unchanged: ${step}${message}`, { cause })
   }
-  return pending.map(({ name }) => name)
+  return pending
 }
 
-function createdTables({ script }: Migration): string[] {
-  return [...script.matchAll(/CREATE TABLE (?:IF NOT EXISTS )?"(\w+)"/g)].map(([, name = '']) => name)
+/** Returns the names of the tables and functions that a migration creates. */
+function namesOfCreated({ script }: Migration): string[] {
+  return [...script.matchAll(/CREATE (?:TABLE|(?:OR REPLACE )?FUNCTION) "(\w+)"/g)].map(([, name = '']) => name)
 }
 
 function checksumOf({ script }: Migration): string {

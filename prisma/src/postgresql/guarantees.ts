@@ -11,12 +11,12 @@ const ORDER_LOCK = '482854661748'
  * protocol may lack its locks or triggers.
  */
 const IN_ORDER = `
-  SELECT CASE WHEN NOT EXISTS (
+  SELECT CASE WHEN EXISTS (
     SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND pid = pg_backend_pid()
       AND (classid::bigint << 32) + objid::bigint = ${ORDER_LOCK}
-  ) THEN 'Plants have no order' WHEN EXISTS (
-    SELECT FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('"Plant"', 'seq')::regclass AND seqcache > 1
-  ) THEN 'Numbers are taken in advance' ELSE 'true' END::boolean`
+  ) AND EXISTS (
+    SELECT FROM pg_sequence WHERE seqrelid = pg_get_serial_sequence('"Plant"', 'seq')::regclass AND seqcache = 1
+  ) THEN 'true' ELSE 'Plants have no order' END::boolean`
 
 /** Statements that need a right, and change nothing. */
 const USES = {
@@ -77,20 +77,10 @@ export async function proveGuarantees(connection: Connection, subject: string, w
   await connection.executeScript(proof(writes))
 }
 
-/** What a role may do with a table, its sequences or the functions of its triggers. */
-interface Grant {
-  readonly kind: 'TABLE' | 'SEQUENCE' | 'FUNCTION'
-  /** Its name in SQL, and that of the role. */
-  readonly name: string
-  readonly role: string
-  /** In the order of the alphabet. */
-  readonly rights: string
-}
-
-/** The rights of all roles but the owners of what has a name like this. */
-const SELECT_GRANTS = `
-  SELECT kind, name, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END AS role,
-    string_agg(DISTINCT privilege_type, ', ' ORDER BY privilege_type) AS rights
+/** Selects statements that take the rights of all roles but the owners to what has a name like this. */
+const SELECT_REVOKES = `
+  SELECT DISTINCT format('REVOKE ALL ON %s %s FROM %s CASCADE', kind, name,
+    CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) AS sql
   FROM (
     SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, oid::regclass::text, relname, relnamespace, relowner, relacl
     FROM pg_class
@@ -98,22 +88,14 @@ const SELECT_GRANTS = `
     SELECT 'FUNCTION', oid::regprocedure::text, proname, pronamespace, proowner, coalesce(proacl, acldefault('f', proowner))
     FROM pg_proc
   ) AS objects (kind, name, identifier, namespace, owner, rights), aclexplode(rights)
-  WHERE identifier ~ $1 AND grantee <> owner
-    AND namespace = ${SCHEMA}
-  GROUP BY kind, name, grantee`
-
-/** What rights.sql grants, which default privileges never do: they are the same for all tables. */
-const RIGHTS_OF_SERVERS = ['"Token" INSERT, SELECT, UPDATE', '"Secret" INSERT, SELECT']
+  WHERE identifier ~ $1 AND grantee <> owner AND namespace = ${SCHEMA}`
 
 /**
- * Takes from other roles what they may do with these tables, such as what default privileges have granted, except from
- * those of rights.sql. A provider may let everybody with a public key be such a role.
+ * Takes from other roles what default privileges have let them do with new tables, their sequences and functions. A
+ * provider may let everybody with a public key be such a role.
  */
-export async function revokeRights(connection: Connection, tables: readonly string[]): Promise<void> {
-  const grants = await connection.query<Grant>(SELECT_GRANTS, `^(${tables.join('|')})(_|$)`)
-  const all = new Set(grants.map(({ role, name, rights }) => `${role} ${name} ${rights}`))
-  const statements = grants
-    .filter(({ role }) => !RIGHTS_OF_SERVERS.every((rights) => all.has(`${role} ${rights}`)))
-    .map(({ kind, name, role }) => `REVOKE ALL ON ${kind} ${name} FROM ${role} CASCADE`)
-  if (statements.length > 0) await connection.executeScript(statements.join('; '))
+export async function revokeRights(connection: Connection, names: readonly string[]): Promise<void> {
+  if (names.length === 0) return
+  const statements = await connection.query<{ sql: string }>(SELECT_REVOKES, `^(${names.join('|')})(_|$)`)
+  await connection.executeScript(statements.map(({ sql }) => sql).join('; '))
 }

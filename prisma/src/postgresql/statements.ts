@@ -129,11 +129,4 @@ export const statements: Statements = {
       SELECT "hash", "id", "account", "scopes", "label", ${['"createdAt"', '"expiresAt"', '"revokedAt"'].map(readTime)}
       FROM "Token" WHERE "hash" IN (SELECT value FROM json_array_elements_text($1::json)) AND ${ON_PRIMARY}`,
   },
-
-  selectNewestMigration: {
-    kind: 'read',
-    hasCondition: true,
-    sql: `
-      SELECT max("migration_name") FROM "_prisma_migrations" WHERE "rolled_back_at" IS NULL AND ${ON_PRIMARY}`,
-  },
 }

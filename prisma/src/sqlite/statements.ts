@@ -90,9 +90,4 @@ export const statements: Statements = {
       SELECT "hash", "id", "account", "scopes", "label", ${['"createdAt"', '"expiresAt"', '"revokedAt"'].map(readTime)}
       FROM "Token" WHERE "hash" IN (SELECT value FROM json_each($1))`,
   },
-
-  selectNewestMigration: {
-    kind: 'read',
-    sql: 'SELECT max("migration_name") FROM "_prisma_migrations" WHERE "rolled_back_at" IS NULL',
-  },
 }
