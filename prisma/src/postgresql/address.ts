@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os'
 import type { ConnectionOptions } from 'node:tls'
 import type { PoolConfig } from 'pg'
 import { parse } from 'pg-connection-string'
@@ -29,31 +28,27 @@ const NOT_A_URL =
 const PARAMETERS = 'docs/production/several-machines/README.md'
 
 /** Parameters that are used, or have only one value that changes nothing here. */
-const USED: Readonly<Record<string, readonly string[] | RegExp>> = {
+const USED: Readonly<Record<string, RegExp>> = {
   application_name: /./,
-  channel_binding: ['disable', 'prefer', 'require'],
+  channel_binding: /^(disable|prefer|require)$/,
   // With a single connection, one statement that waits would keep /readyz from asking what it waits for.
   connection_limit: /^([2-9]|[1-9]\d{1,2}|1000)$/,
-  gssencmode: ['disable', 'prefer'],
+  gssencmode: /^(disable|prefer)$/,
   host: /./,
   options: /./,
-  pgbouncer: ['true', 'false'],
+  pgbouncer: /^(true|false)$/,
   port: /^[1-9]\d{0,4}$/,
-  requiressl: ['0'],
-  schema: ['public'],
+  requiressl: /^0$/,
+  schema: /^public$/,
   sslcert: /./,
-  sslcertmode: ['allow'],
+  sslcertmode: /^allow$/,
   sslkey: /./,
-  sslmode: ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'],
-  sslnegotiation: ['postgres'],
+  sslmode: /^(disable|prefer|require|verify-ca|verify-full)$/,
+  sslnegotiation: /^postgres$/,
   sslrootcert: /./,
   // Every connection is to a primary, which can be written.
-  target_session_attrs: ['any', 'primary', 'read-write'],
-  uselibpqcompat: ['true'],
-}
-const ADVICE: Readonly<Record<string, string>> = {
-  connection_limit: 'a number from 2 to 1000',
-  port: 'a number from 1 to 65535',
+  target_session_attrs: /^(any|primary|read-write)$/,
+  uselibpqcompat: /^true$/,
 }
 /** Parameters of libpq, Prisma and hosts that change nothing here: time limits and the like, which are fixed. */
 const IGNORED =
@@ -89,7 +84,7 @@ export function readAddress(value: string): Address {
   for (const [name, text] of parameters) if (!IGNORED.test(name)) checkParameter(name, text)
   if (!database) throw invalid('names no database')
   const host = parameters.get('host') ?? 'localhost'
-  const address = { host, port: Number(parameters.get('port') ?? 5432), database, user: user || userName() }
+  const address = { host, port: Number(parameters.get('port') ?? 5432), database, user: user ?? '' }
   return {
     ...address,
     isPooled: parameters.get('pgbouncer') === 'true',
@@ -147,21 +142,15 @@ function rejectVariables(address: Readonly<Record<string, string | undefined>>):
 
 function checkParameter(name: string, value: string): void {
   const allowed = Object.hasOwn(USED, name) ? USED[name] : undefined
-  if (!allowed) {
-    throw invalid(`has the parameter ${JSON.stringify(name)}, which is not supported: ${PARAMETERS} has those that are`)
-  }
-  if (allowed instanceof RegExp ? allowed.test(value) : allowed.includes(value)) return
-  const writeOne = (values: readonly string[]) => values.map((each) => `${name}=${each}`).join(' or ')
-  const advice = allowed instanceof RegExp ? (ADVICE[name] ?? 'a value') : writeOne(allowed)
-  throw invalid(`has an unsupported ${name}: write ${advice}`)
+  if (allowed?.test(value)) return
+  const parameter = `the parameter ${JSON.stringify(name)}`
+  const reason = allowed ? `${parameter} with a value that` : `${parameter}, which`
+  throw invalid(`has ${reason} is not supported: ${PARAMETERS} has what is`)
 }
 
 /** Returns the driver's options of TLS; false: it is not used. */
 function readTls(host: string, parameters: ReadonlyMap<string, string>): ConnectionOptions | false {
   const [mode, authorities] = [parameters.get('sslmode'), parameters.get('sslrootcert')]
-  if (mode === 'verify-ca' && !authorities) {
-    throw invalid('has sslmode=verify-ca: add the sslrootcert to verify with')
-  }
   // As in libpq, these are the authorities that this computer trusts, of which anybody can get a certificate.
   const isSystem = authorities === 'system'
   if (isSystem && mode !== 'verify-full') throw invalid('has sslrootcert=system: add sslmode=verify-full')
@@ -173,16 +162,7 @@ function readTls(host: string, parameters: ReadonlyMap<string, string>): Connect
     // The name that the server's certificate must have, which the driver names only where it is not an IP address.
     return typeof ssl === 'object' && { host, ...(ssl as ConnectionOptions) }
   } catch (error) {
-    throw invalid(`names a file that cannot be read (${(error as Error).message})`)
-  }
-}
-
-/** Returns the name of the operating system's user; empty where a container runs as a user without one. */
-function userName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return ''
+    throw invalid(`has parameters of TLS that cannot be used (${(error as Error).message})`)
   }
 }
 

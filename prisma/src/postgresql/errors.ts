@@ -8,7 +8,8 @@ const later = (fault: StorageFault = 'unavailable'): StorageErrorFields => ({ fa
 /** Nothing is known of what was sent: it may have happened. */
 const LOST =
   /^(ECONN(RESET|ABORTED)|EPIPE|ETIMEDOUT) |Query read timeout|Connection terminated|Client has encountered|Client was closed|^ (read|write) E/
-const UNREACHABLE = 'does not respond: check that PostgreSQL runs there, DATABASE_URL and the firewall'
+const CHECK = 'check that PostgreSQL runs there, DATABASE_URL and the firewall'
+const UNREACHABLE = `does not respond: ${CHECK}`
 
 /**
  * A mistake in SQL, or a unique key that is taken, unless it has a row below; and what the driver's adapter cannot
@@ -29,11 +30,7 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: Part
   ],
   [
     /Plants have no order/,
-    'does not keep plants in order, since its advisory locks or triggers have no effect: use PostgreSQL itself',
-  ],
-  [
-    /Numbers are taken in advance/,
-    'numbers plants out of order: run ALTER SEQUENCE "Plant_seq_seq" CACHE 1, and restart all servers',
+    'does not keep plants in order: run ALTER TABLE "Plant" ENABLE TRIGGER "Plant_order", and ALTER SEQUENCE "Plant_seq_seq" CACHE 1, then restart all servers',
   ],
   [
     /^25006 |The server is a standby/,
@@ -68,12 +65,6 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: Part
     /^(3F\w{3}|42P01|42883) /,
     'lacks what a migration created ($): run "plant-store migrate", rename it back, correct the search_path of this user, or restore a backup',
   ],
-  [
-    /^23505 .*\bPlant_pkey\b/,
-    'numbers a new plant like another one ($): run ALTER TABLE "Plant" ENABLE TRIGGER "Plant_order", and ALTER SEQUENCE "Plant_seq_seq" CACHE 1',
-    soon(),
-  ],
-  [/^53300 /, 'accepts no more connections: raise max_connections, or lower connection_limit in DATABASE_URL', soon()],
   [/^53100 /, 'cannot be written because the disk is full: free some space and retry', { fault: 'disk-full' }],
   [/^(58030|XX00[12]) /, 'cannot read or write its files: $', { fault: 'io-error' }],
   [
@@ -81,20 +72,10 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: Part
     'is locked by another transaction: end that one (see pg_stat_activity and pg_locks), or wait for it',
     soon('locked'),
   ],
-  [/^57014 /, 'stopped a statement: raise the statement_timeout of this user, or find what delays it ($)', soon()],
-  // Also where a migration has changed a table that a prepared statement reads.
-  [/^0A000 /, 'fails: $', soon()],
-  [/^57P03 /, 'is starting or recovering: wait for it and retry', later()],
-  [
-    /^(ENOTFOUND|EAI_AGAIN) /,
-    'cannot be reached: its host name is unknown; correct it in DATABASE_URL, or check DNS',
-    later(),
-  ],
-  [
-    /^(ECONNREFUSED|ENOENT) /,
-    'cannot be reached: nothing listens there; start PostgreSQL, or correct host and port in DATABASE_URL',
-    later(),
-  ],
+  // A number that the sequence gives twice, no more connections, a time limit, and a table that a migration has changed
+  // since a statement was prepared.
+  [/^(0A000|23505 .*\bPlant_pkey\b|53300|57014) ?/, 'fails: $', soon()],
+  [/^(57P03|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENOENT) /, `cannot be reached ($): ${CHECK}`, later()],
   [LOST, UNREACHABLE, later()],
   [/^(57P0[125]|25P0[34]|08\w{3}|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL) |^ (time|connect E)/, UNREACHABLE, later()],
   [
@@ -120,7 +101,8 @@ export function translate(error: unknown, subject: string): unknown {
   if (isMistake || error instanceof StorageError) return error
   if (!known) return new StorageError(`${subject} fails: ${text.trim()}`, { cause: error })
   const [, sentence, fields] = known
-  const reason = /\w+ = off/.exec(text)?.[0] ?? text.slice(text.indexOf(' ') + 1)
+  // Where a name has several addresses, the error of all has no message.
+  const reason = /\w+ = off/.exec(text)?.[0] ?? (text.slice(text.indexOf(' ') + 1) || text.trim())
   return new StorageError(`${subject} ${sentence.replace('$', () => reason)}`, { ...fields, cause: error })
 }
 

@@ -28,9 +28,6 @@ const SESSION_OPTIONS =
 /** So many statements get a name: Prisma Client writes another one for each length of a list. */
 const MAX_NAMES = 100
 
-/** How long no more connections are opened than a server has accepted, in milliseconds. */
-const FULL_TIME = 1_000
-
 /** A statement with its values, as the driver takes it. */
 export interface Query {
   readonly text: string
@@ -98,17 +95,7 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
   })
   // What it has lost fails a statement, or is idle and removed.
   pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
-  const { max } = pool.options
-  let connected = 0
-  pool.on('connect', () => connected++).on('remove', () => connected--)
-  /** Translates an error. Where the server accepts no more connections, requests wait for those that there are. */
-  function fail(error: unknown): never {
-    if (describeError(error).startsWith('53300 ') && connected > 0) {
-      pool.options.max = connected
-      setTimeout(() => {
-        pool.options.max = max
-      }, FULL_TIME).unref()
-    }
+  const fail = (error: unknown): never => {
     throw translate(error, subject)
   }
   const nameOf = address.isPooled ? () => undefined : createNames()

@@ -18,8 +18,8 @@ const isOff = (setting: string) =>
   new RegExp(`has ${setting} = off, so that a power failure loses plants .*: set it to on`)
 const NOT_ALLOWED = /does not allow this user to do that \(permission denied for table .*rights\.sql lists\.?$/
 const INCOMPLETE = /lacks what a migration created \(.* does not exist\): .* search_path of this user/
-const CACHED = /numbers plants out of order: run ALTER SEQUENCE "Plant_seq_seq" CACHE 1, and restart all servers\.?$/
-const OUT_OF_ORDER = /does not keep plants in order, .*: use PostgreSQL itself\.?$/
+const OUT_OF_ORDER =
+  /does not keep plants in order: run ALTER TABLE .*, and ALTER SEQUENCE .* CACHE 1, then restart all servers\.?$/
 
 const postgresql = await startOwnPostgresql()
 const network = await startFaultyNetwork(postgresql.port)
@@ -57,7 +57,7 @@ const CASES: [sql: string, reason: RegExp, fix?: string][] = [
     OUT_OF_ORDER,
     'CREATE OR REPLACE TRIGGER "Plant_order" BEFORE INSERT ON "Plant" EXECUTE FUNCTION "Plant_order"()',
   ],
-  ['ALTER SEQUENCE "Plant_seq_seq" CACHE 20', CACHED, 'ALTER SEQUENCE "Plant_seq_seq" CACHE 1'],
+  ['ALTER SEQUENCE "Plant_seq_seq" CACHE 20', OUT_OF_ORDER, 'ALTER SEQUENCE "Plant_seq_seq" CACHE 1'],
   // Requests of the role `changing` fail, in new connections at least.
   ['ALTER SYSTEM SET fsync = off', isOff('fsync')],
   ['ALTER SYSTEM SET full_page_writes = off', isOff('full_page_writes')],
@@ -113,7 +113,7 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
     const results = await Promise.all(uses.map((use) => use().then(() => 'done', caught)))
     const failures = results.filter((result) => result !== 'done')
     expect(failures).toEqual(failures.map(() => expect.objectContaining({ name: 'StorageError', retryAfter: 5 })))
-    expect(failures.length > 0).toBe(reason !== OUT_OF_ORDER && reason !== CACHED)
+    expect(failures.length > 0).toBe(reason !== OUT_OF_ORDER)
     // A startup waits for a read-only server, which may be about to become the primary.
     await expect(openDatabase(as('changing'))).rejects.toThrow(reason)
   } finally {
@@ -152,9 +152,7 @@ test('an SQL mistake stays as it is, and every other error is a state of the dat
       cause: { code, message: 'own words' },
     })
     // The probe writes for real.
-    expect(reason, code).toMatch(
-      /^The database (fails: (\w{5} )?|stopped a statement: raise the statement_timeout .*)own words/,
-    )
+    expect(reason, code).toMatch(/^The database fails: (\w{5} )?own words/)
     await opened.plants.insert([PLANT])
   }
 })
@@ -167,7 +165,7 @@ test('a number that the sequence gives twice is a state of the database', async 
      INSERT INTO "Plant" ("account", "id", "name") SELECT 'bob', n, '' FROM generate_series(1, 1000) AS numbers(n);
      SELECT setval('"Plant_seq_seq"', max("seq") - 999) FROM "Plant"`,
   )
-  const sentence = /numbers a new plant like another one \(.*Plant_pkey.*\): run ALTER TABLE "Plant" ENABLE TRIGGER/
+  const sentence = /fails: .*"Plant_pkey"/
   const insert = () => opened.plants.insert([{ ...PLANT, id: 'number' }])
   await expect(insert()).rejects.toMatchObject({ name: 'StorageError', message: expect.stringMatching(sentence) })
   expect(await opened.whyUnavailable()).toMatch(sentence)
@@ -210,24 +208,23 @@ test('a startup is rejected with another isolation level behind a pooler, which 
 })
 
 describe.concurrent('a startup waits about 10 s for', () => {
-  const CLOSED = 'cannot be reached: nothing listens there; start PostgreSQL, or correct host and port in DATABASE_URL'
-  const UNKNOWN = 'cannot be reached: its host name is unknown; correct it in DATABASE_URL, or check DNS'
-  const SILENT = 'does not respond: check that PostgreSQL runs there, DATABASE_URL and the firewall'
+  const CHECK = 'check that PostgreSQL runs there, DATABASE_URL and the firewall'
 
   test.each([
-    ['a port where nothing listens', CLOSED, '127.0.0.1:PORT/plants'],
-    ['a host that does not exist', UNKNOWN, 'does-not-exist.invalid/plants'],
-    ['a socket that does not exist', CLOSED, '/plants?host=/does/not/exist'],
-    ['a server that is silent', SILENT, '127.0.0.1:STALLED/plants'],
-  ])('%s, and says what to do', async (_, sentence, address) => {
+    ['a port where nothing listens', 'cannot be reached (connect ECONNREFUSED', '127.0.0.1:PORT/plants'],
+    ['a host that does not exist', 'cannot be reached (getaddrinfo', 'does-not-exist.invalid/plants'],
+    ['a socket that does not exist', 'cannot be reached (connect ENOENT', '/plants?host=/does/not/exist'],
+    ['a server that is silent', 'does not respond', '127.0.0.1:STALLED/plants'],
+  ])('%s, and says what to do', async (_, fault, address) => {
     await using silent = await startFaultyNetwork(postgresql.port)
     silent.stall()
     const { port } = new URL(silent.url('plants'))
     const place = address.replace('PORT', String(await freePort())).replace('STALLED', port)
     const begin = performance.now()
-    expect(await start(`postgresql://postgres@${place}`)).toMatch(
-      new RegExp(`^the database "plants" at .* ${sentence}$`),
-    )
+    const message = await start(`postgresql://postgres@${place}`)
+    expect(message).toMatch(/^the database "plants" at /)
+    expect(message).toContain(` ${fault}`)
+    expect(message.endsWith(`: ${CHECK}`)).toBe(true)
     expect(performance.now() - begin).toBeGreaterThan(PATIENCE)
   })
 
