@@ -4,6 +4,7 @@ import { migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma
 import { describe, expect, test } from 'vitest'
 import { openConnection, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
+import { readGuide } from '../../../test/helpers/production/guide.ts'
 import { freePort, until } from '../../../test/helpers/programs.ts'
 import { afterFile } from '../../../test/helpers/temporary.ts'
 import { translate } from '../../src/postgresql/errors.ts'
@@ -30,7 +31,9 @@ const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
 const as = (role: string) => url.replace('postgres@', `${role}@`)
 const caught = (error: unknown) => error
 
-const rights = 'GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA public TO PUBLIC; GRANT UPDATE ON "Token" TO PUBLIC'
+const rights = readGuide('several-machines/rights.sql').replaceAll('plant_store', 'PUBLIC')
+/** What operations do with plants. */
+const plantRights = [...rights.matchAll(/^GRANT (.*) ON "Plant"/gm)].flatMap(([, list = '']) => list.split(', '))
 await runSql(await postgresql.create('current'), rights)
 await administrate('CREATE ROLE changing LOGIN')
 /** As a server has it open, with the role `changing`. */
@@ -63,8 +66,7 @@ const CASES: [sql: string, reason: RegExp, fix?: string][] = [
   ['ALTER SYSTEM SET full_page_writes = off', isOff('full_page_writes')],
   ['ALTER ROLE changing SET synchronous_commit = off', isOff('synchronous_commit')],
   ['ALTER ROLE changing SET default_transaction_read_only = on', READ_ONLY],
-  ['REVOKE SELECT ON "Plant" FROM PUBLIC', NOT_ALLOWED],
-  ['REVOKE INSERT ON "Plant" FROM PUBLIC', NOT_ALLOWED],
+  ...plantRights.map((right): [string, RegExp] => [`REVOKE ${right} ON "Plant" FROM PUBLIC`, NOT_ALLOWED]),
   ['REVOKE SELECT ON "ListVersion" FROM PUBLIC', NOT_ALLOWED],
   // Requests would find no token, or an empty list.
   ...['Token', 'Plant', 'Secret', 'ListVersion'].map((table): [string, RegExp, string] => [
