@@ -96,11 +96,11 @@ function implement(route: AppRoute, handler: Handler<object, unknown>, publicUrl
     if (route.method === 'GET') await waitForConnection(res)
     const input = { ...(hasPath && params), ...(hasQuery && query), ...(hasBody && body) }
     const condition = req.headers['if-none-match']
-    const isKnown = (version: string) => matches(condition, tagOf(version, query))
+    const selection = hasQuery ? writeQuery(query) : ''
+    const isKnown = (version: string) => matches(condition, tagOf(version, selection))
     const result = await handler(input, req.identity.account, condition === undefined ? undefined : isKnown)
     if (result.version !== undefined) {
-      const [name, value] = REVALIDATED
-      res.vary('Authorization').setHeader(name, value).setHeader('ETag', tagOf(result.version, query))
+      res.etag = tagOf(result.version, selection)
       if (isKnown(result.version)) return { status: 304, body: undefined }
     }
     if (result.nextCursor !== undefined) {
@@ -111,12 +111,8 @@ function implement(route: AppRoute, handler: Handler<object, unknown>, publicUrl
   }
 }
 
-/** A client may keep the response for itself, and asks each time whether it is still the same. */
-const REVALIDATED = ['Cache-Control', 'private, no-cache'] as const
-
-/** Returns the `ETag` of a body: its version, and what the request has selected of it. */
-function tagOf(version: string, query: Query): string {
-  const selection = writeQuery(query)
+/** Returns the `ETag` of a body: its version, and what the query of the request has selected of it. */
+function tagOf(version: string, selection: string): string {
   return selection === '' ? `"${version}"` : `"${version}?${selection}"`
 }
 

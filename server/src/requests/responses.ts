@@ -2,13 +2,22 @@ import { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Express, Response } from 'express'
 
-/** The headers of every response: it must not be cached, and holds nothing that a browser runs. */
-export const COMMON_HEADERS = Object.entries({
-  'Cache-Control': 'no-store',
+declare module 'node:http' {
+  interface ServerResponse {
+    /** The `ETag` of a success; undefined: it has none. */
+    etag?: string
+  }
+}
+
+const SAFE = {
   'X-Content-Type-Options': 'nosniff',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-})
-const COMMON = COMMON_HEADERS.flat()
+}
+/** The headers of every response: it must not be cached, and holds nothing that a browser runs. */
+export const COMMON_HEADERS = Object.entries({ 'Cache-Control': 'no-store', ...SAFE })
+/** Those of one with an `ETag`: the client may keep it for itself, and asks each time whether it is still the same. */
+const TAGGED_HEADERS = Object.entries({ 'Cache-Control': 'private, no-cache', Vary: 'Authorization', ...SAFE })
+const [COMMON, TAGGED] = [COMMON_HEADERS.flat(), TAGGED_HEADERS.flat()]
 /** The media type of every response with a body. */
 const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
 
@@ -29,11 +38,17 @@ export function asBody<T>(json: Buffer | JsonPieces): T {
  */
 export function extendResponses(app: Express): void {
   const { writeHead } = ServerResponse.prototype
-  // Headers as a list of names and values, which Node.js does not copy: `setHeader` for each takes longer.
+  // Headers as a list of names and values, which Node.js does not copy: with one `setHeader`, it calls that for each.
   app.response.writeHead = function addHeaders(this: Response, status: number, headers: string[] = []) {
-    const names = this.getHeaderNames()
-    const common = names.length === 0 ? COMMON : COMMON_HEADERS.filter(([name]) => !this.hasHeader(name)).flat()
-    return writeHead.call(this, status, [...common, 'X-Request-Id', this.req.requestId, ...headers])
+    // An error is not what has the tag.
+    const etag = status < 400 ? this.etag : undefined
+    const isTagged = etag !== undefined
+    const own = ['X-Request-Id', this.req.requestId, ...(isTagged ? ['ETag', etag] : []), ...headers]
+    if (this.getHeaderNames().length === 0)
+      return writeHead.call(this, status, [...(isTagged ? TAGGED : COMMON), ...own])
+    if (isTagged) this.vary('Authorization')
+    const missing = (isTagged ? TAGGED_HEADERS : COMMON_HEADERS).filter(([name]) => !this.hasHeader(name))
+    return writeHead.call(this, status, [...missing.flat(), ...own])
   } as Response['writeHead']
   app.response.json = function json(body) {
     if (Buffer.isBuffer(body)) sendJson(this, body)

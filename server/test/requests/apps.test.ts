@@ -35,9 +35,14 @@ function serveList(list: (response: Response) => JsonPieces): Promise<string> {
   )
 }
 
-test('a list whose first piece cannot be read is a 503', async () => {
-  const response = await fetch(await serveList(() => failAfter()))
-  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1'])
+test('a list whose first piece cannot be read is a 503, which is not cached', async () => {
+  const url = await serveList((response) => {
+    response.etag = '"list"'
+    return failAfter()
+  })
+  const response = await fetch(url)
+  expect(Object.fromEntries(response.headers)).toMatchObject({ 'retry-after': '1', 'cache-control': 'no-store' })
+  expect([response.status, response.headers.get('etag')]).toEqual([503, null])
   expect(await response.json()).toEqual({ error: 50300, message: 'The database is busy. Retry the request.' })
 })
 

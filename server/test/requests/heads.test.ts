@@ -118,6 +118,7 @@ test.each([
   const wire = withToken(get(path, { ...headers, Origin: origin }), allowing.token)
   const [response] = readResponses(await exchange(allowing.url, wire))
   expect([response?.status, response?.headers.get('access-control-allow-origin')]).toEqual([status, origin])
+  expect(response?.headers.get('vary')).toBe(status === 200 ? 'Origin, Authorization' : 'Origin')
   expect(response?.headers.get('access-control-expose-headers')).toMatch(/Link,.*Retry-After,.*X-Request-Id/)
   expect(response?.headers.has('access-control-allow-credentials')).toBe(false)
 })
