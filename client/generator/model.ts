@@ -7,7 +7,7 @@ import {
   type JsonSchema,
   type OpenApiDocument,
   type Operation,
-  reject,
+  rejectContract,
 } from '@plant-store/contract/openapi'
 import type { Int64s } from '../src/wire/json.ts'
 
@@ -63,14 +63,14 @@ export function readOperations({ paths, components: { schemas } }: OpenApiDocume
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => readOperation(operation, method.toUpperCase(), path, schemas)),
   )
-  if (operations.length === 0) reject('The contract', 'has no operation; add one')
+  if (operations.length === 0) rejectContract('The contract', 'has no operation; add one')
   return operations
 }
 
 function readOperation(operation: Operation, method: string, path: string, components: Components): OperationModel {
   const { operationId: name, deprecated = false, requestBody, parameters } = operation
-  if (RESERVED_NAMES.includes(name)) reject(name, 'the SDK uses this name; rename the operation')
-  if (!/^[a-z]\w*$/.test(name)) reject(name, 'must be a name such as getPlant; rename the operation')
+  if (RESERVED_NAMES.includes(name)) rejectContract(name, 'the SDK uses this name; rename the operation')
+  if (!/^[a-z]\w*$/.test(name)) rejectContract(name, 'must be a name such as getPlant; rename the operation')
   const [status = '', success] = Object.entries(operation.responses).find(([each]) => each.startsWith('2')) ?? []
   const schemaOf = (content?: Content) => content && resolve(content['application/json'].schema, components)
   const body = schemaOf(requestBody?.content)
@@ -95,7 +95,7 @@ function mergeFields(operation: string, fields: readonly Field[]): Field[] {
     const parts = [...other.parts, ...field.parts]
     if (parts.length > 1 && (parts.includes('query') || typeOf(field.schema) !== typeOf(other.schema))) {
       const clash = `the ${parts.join(' and the ')} have a field of this name`
-      reject(`${operation}: ${field.name}`, `${clash}; rename one, since the input of the SDK is one object`)
+      rejectContract(`${operation}: ${field.name}`, `${clash}; rename one, since the input of the SDK is one object`)
     }
     merged.set(field.name, { ...field, parts, required: field.required || other.required })
   }

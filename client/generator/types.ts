@@ -1,6 +1,6 @@
 /** Generates the types of an SDK, and of its operations. */
 import { readFileSync } from 'node:fs'
-import { reject } from '@plant-store/contract/openapi'
+import { rejectContract } from '@plant-store/contract/openapi'
 import { componentsOf, type Field, fieldsOf, int64sOf, isInt64, type OperationModel, type Schema } from './model.ts'
 import { comment, literal, propertyName } from './typescript.ts'
 
@@ -53,7 +53,7 @@ export function generateTypes(components: Readonly<Record<string, Schema>>, oper
 
   function declare(name: string, documentation: string, code: string): void {
     if (TAKEN_NAMES.includes(name) || declared.has(name)) {
-      reject(name, 'this name is taken; change a .meta({ id }) or the name of the operation')
+      rejectContract(name, 'this name is taken; change a .meta({ id }) or the name of the operation')
     }
     declared.set(name, `${comment(documentation, '')}export ${code}\n`)
   }
@@ -106,7 +106,8 @@ export function generateTypes(components: Readonly<Record<string, Schema>>, oper
 
 /** Returns the TypeScript name of a component. */
 function typeName(name: string): string {
-  if (!/^[A-Z]\w*$/.test(name)) reject(name, 'a component has a name such as NewPlant; change its .meta({ id })')
+  if (!/^[A-Z]\w*$/.test(name))
+    rejectContract(name, 'a component has a name such as NewPlant; change its .meta({ id })')
   // `Error` would hide JavaScript's own.
   return name === 'Error' ? 'ErrorBody' : name
 }

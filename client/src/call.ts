@@ -10,9 +10,9 @@ import {
 } from './errors.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type Attempt, CONFLICT, type Hooks, mergeOptions, type Settings, type Signal, whyNotToken } from './options.ts'
-import { observe, orUndefined, reject } from './values.ts'
+import { observe, orUndefined, rejectArgument } from './values.ts'
 import { defaultHeaders, type Fields, readHeaders, withoutNull, writeRequest } from './wire/request.ts'
-import { type Returns, readData, readHead, readText, requireResponse } from './wire/response.ts'
+import { type Returns, readData, readHead, requireResponse } from './wire/response.ts'
 
 /** A call of an operation, and how far it is. */
 export interface Call extends CallInfo, Returns {
@@ -49,7 +49,7 @@ export function prepareCall(
   const route = routes[operation]
   try {
     const [input, options, ...others] = parameters
-    if (others.length > 0) reject('arguments', 'must be input and options only')
+    if (others.length > 0) rejectArgument('arguments', 'must be input and options only')
     const settings = options == null ? client : mergeOptions(options, client, 'options.')
     const { target, body } = writeRequest(route, input ?? {}, page)
     const headers = withoutNull({ ...defaultHeaders(body), ...settings.headers })
@@ -121,7 +121,7 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal:
   const headers = settings.hooks.length > 0 ? withoutNull(readHeaders(attempt.headers, 'headers')) : attempt.headers
   const authorization = call.token === false ? call.headers['authorization'] : `Bearer ${call.token}`
   if (authorization) {
-    if (headers['authorization']) reject('token', CONFLICT)
+    if (headers['authorization']) rejectArgument('token', CONFLICT)
     headers['authorization'] = authorization
   }
   call.attempts++
@@ -134,8 +134,7 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal:
   } as const
   const response = await (settings.fetch ?? fetch)(attempt.url, init)
   requireResponse(response)
-  const head = readHead(response)
-  return [head, await readText(response, settings.maxResponseBytes, head, call)] as const
+  return [readHead(response), await response.text()] as const
 }
 
 /** Requests a token of the app's function. */

@@ -1,6 +1,6 @@
 import type { PlantStoreError, ResponseHead, ResponseHeaders } from './errors.ts'
 import type { OperationName } from './generated/routes.ts'
-import { orUndefined, reject, requireKnown } from './values.ts'
+import { orUndefined, rejectArgument, requireKnown } from './values.ts'
 import { type HeaderFields, readHeaders } from './wire/request.ts'
 
 // These types fit the `fetch` of DOM types, of Node.js types and of undici, and an app that has none of them.
@@ -21,8 +21,6 @@ export interface FetchInit {
 export interface FetchResponse {
   readonly status: number
   readonly headers: ResponseHeaders
-  /** The bytes, as a `ReadableStream`; anything else where `fetch` has no streams, as in React Native. */
-  readonly body?: unknown
   text(): Promise<string>
 }
 
@@ -121,14 +119,6 @@ export interface CallOptions {
   timeout?: number | undefined
 
   /**
-   * The maximum size of a response in bytes, after decompression, so that a service or a proxy cannot fill the memory.
-   * A larger one is a `MalformedResponseError`, and its connection is closed. `Infinity` means no limit.
-   *
-   * Default: 268435456 (256 MiB): a list of a million plants has about 100 MB.
-   */
-  maxResponseBytes?: number | undefined
-
-  /**
    * The maximum number of retries, after a connection error, a timeout, a failed token function, or status 408, 429,
    * 500, 502 to 504, or 520 to 524 and 530 of a CDN, whatever the body is. The delay before a retry is random: up to
    * `retryDelay` at first, doubling each time up to 5 s, plus `Retry-After`. If `Retry-After` exceeds 60 s, the call
@@ -191,7 +181,6 @@ export interface Settings extends Pick<CallOptions, 'fetch'> {
   readonly baseUrl: string
   readonly token: TokenSource | false
   readonly timeout: number
-  readonly maxResponseBytes: number
   readonly retries: number
   readonly retryDelay: number
   /** How many points retries have cost. All clients that derive from one have the same object. */
@@ -204,7 +193,7 @@ export interface Settings extends Pick<CallOptions, 'fetch'> {
 /** Creates a check of an option. */
 function must(expected: string, isValid: (value: never) => boolean) {
   return (value: unknown, _: unknown, path: string) =>
-    isValid(value as never) ? value : reject(path, `must be ${expected}`)
+    isValid(value as never) ? value : rejectArgument(path, `must be ${expected}`)
 }
 
 const positive = must('a positive number', (value: unknown) => typeof value === 'number' && value > 0)
@@ -218,12 +207,11 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
     return path === 'options.token' && whyNotToken(token) ? () => token : checkToken(token, path)
   },
   timeout: positive,
-  maxResponseBytes: positive,
   retries: count,
   retryDelay: count,
   // The signal of another realm, or of a polyfill, is an instance of another class.
   signal: (signal: Signal, signals: Signal[], path: string) =>
-    signal?.aborted === undefined ? reject(path, 'must be an AbortSignal') : signals.concat(signal),
+    signal?.aborted === undefined ? rejectArgument(path, 'must be an AbortSignal') : signals.concat(signal),
   headers: (headers: unknown, others: HeaderFields, path: string) => ({ ...others, ...readHeaders(headers, path) }),
   fetch: must('a function', (fetch) => typeof fetch === 'function'),
   hooks: (hooks: Hooks | readonly (Hooks | undefined)[], others: Hooks[], path: string) => {
@@ -241,14 +229,14 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
 export function readClientOptions(options: ClientOptions): Settings {
   const token = readEnvironment('PLANT_STORE_TOKEN')
   const defaults = {
-    ...{ token, timeout: 30_000, maxResponseBytes: 2 ** 28, retries: 2, retryDelay: 300 },
+    ...{ token, timeout: 30_000, retries: 2, retryDelay: 300 },
     ...{ signal: [], headers: {}, hooks: [] },
   }
   const settings = mergeOptions(options, defaults, '', ['baseUrl'])
   // `in` also finds inherited options, such as the getters of a class.
   const baseUrl = readBaseUrl('baseUrl' in options ? options.baseUrl : readEnvironment('PLANT_STORE_URL'))
   if (!('token' in options)) checkToken(token, 'token')
-  if (!settings.fetch && !globalThis.fetch) reject('fetch', 'is missing; set it')
+  if (!settings.fetch && !globalThis.fetch) rejectArgument('fetch', 'is missing; set it')
   return { ...settings, baseUrl, budget: { spent: 0 } }
 }
 
@@ -269,7 +257,7 @@ export function mergeOptions(options: unknown, client: object, prefix: string, o
     if (value === undefined && !(name === 'token' && name in options)) continue
     settings[name] = read(value as never, settings[name] as never, prefix + name)
   }
-  if (settings.headers['authorization'] && settings.token !== false) reject(`${prefix}token`, CONFLICT)
+  if (settings.headers['authorization'] && settings.token !== false) rejectArgument(`${prefix}token`, CONFLICT)
   return settings
 }
 
@@ -283,7 +271,7 @@ export const CONFLICT = 'must be false if headers have Authorization'
 function checkToken(token: unknown, path: string): unknown {
   const reason = whyNotToken(token)
   const fix = 'set it, or leave the option out and set PLANT_STORE_TOKEN; false is for none'
-  return reason ? reject(path, `${reason}; ${fix}`) : token
+  return reason ? rejectArgument(path, `${reason}; ${fix}`) : token
 }
 
 /** Explains why a value is not a token; undefined: it is one. */
@@ -303,9 +291,9 @@ export function readBaseUrl(baseUrl = ''): string {
   const isPath = /^\/(?!\/)[^\\\s]*$/.test(baseUrl)
   const origin = isPath ? location?.origin : undefined
   const url = orUndefined(() => new URL(baseUrl, origin).href) ?? ''
-  if (!baseUrl) reject('baseUrl', 'is missing; set it, or leave the option out and set PLANT_STORE_URL')
-  if (!/^https?:/i.test(url)) reject('baseUrl', 'must be an HTTP URL')
-  if (/^\w+:..[^/]*@|[?#]/.test(url)) reject('baseUrl', 'must not have credentials, a query or a fragment')
+  if (!baseUrl) rejectArgument('baseUrl', 'is missing; set it, or leave the option out and set PLANT_STORE_URL')
+  if (!/^https?:/i.test(url)) rejectArgument('baseUrl', 'must be an HTTP URL')
+  if (/^\w+:..[^/]*@|[?#]/.test(url)) rejectArgument('baseUrl', 'must not have credentials, a query or a fragment')
   return url.replace(/\/+$/, '')
 }
 

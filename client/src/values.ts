@@ -1,7 +1,7 @@
 import { UsageError } from './errors.ts'
 
 /** Rejects an argument or an option. */
-export function reject(path: string, message: string): never {
+export function rejectArgument(path: string, message: string): never {
   throw new UsageError([{ path, message }])
 }
 
@@ -28,7 +28,7 @@ export function requireKnown<T>(
 ): asserts value is T & Readonly<Record<string, unknown>> {
   const expected = `${known.join(', ')}${hint}`
   if (!isObject(value) || !(isPlain(value) || known.some((name) => name in value))) {
-    return reject(argument, `must be an object of ${expected}`)
+    return rejectArgument(argument, `must be an object of ${expected}`)
   }
   const unknown = Object.keys(value).filter((name) => value[name] !== undefined && !known.includes(name))
   if (unknown.length > 0) {

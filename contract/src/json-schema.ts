@@ -24,7 +24,7 @@ const SUPPORTED =
   'a format, a z.codec(), or z.preprocess((value) => [value].flat(), z.array(...)) of these, since one item is no list'
 
 /** Rejects a part of the contract. */
-export function reject(place: string, reason: string): never {
+export function rejectContract(place: string, reason: string): never {
   throw new Error(`${place}: ${reason}`)
 }
 
@@ -35,7 +35,7 @@ export function reject(place: string, reason: string): never {
  * @throws {Error} with the place and the fix, if it could not be sent or described exactly
  */
 export function describe(value: unknown, direction: Direction, place: string): Json {
-  if (!(value instanceof z.ZodType)) return reject(place, 'is not a JSON schema of zod 4; use z, or c.noBody()')
+  if (!(value instanceof z.ZodType)) return rejectContract(place, 'is not a JSON schema of zod 4; use z, or c.noBody()')
   const visited = new Map<z.core.$ZodTypes, [json: Json, where: string]>()
   try {
     const written = z.toJSONSchema(value, {
@@ -56,7 +56,7 @@ export function describe(value: unknown, direction: Direction, place: string): J
     // zod visits the schemas that `.meta()` and `.refine()` were called on too. What is sent is only their result.
     for (const { _zod } of [...visited.keys()]) visited.delete(_zod.parent as z.core.$ZodTypes)
     for (const [schema, [json, where]] of visited) {
-      if (!isSupported(schema, json, direction)) reject(where, `this z.${schema._zod.def.type}() ${SUPPORTED}`)
+      if (!isSupported(schema, json, direction)) rejectContract(where, `this z.${schema._zod.def.type}() ${SUPPORTED}`)
     }
     return JSON.parse(JSON.stringify(written), mergeNull)
   } catch (error) {

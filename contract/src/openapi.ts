@@ -3,9 +3,9 @@ import { type AppRoute, ContractNoBody, isAppRoute } from '@ts-rest/core'
 import * as z from 'zod'
 import { contract, type OperationMetadata, type Scope } from './contract.ts'
 import { type ErrorBody, type ErrorName, ErrorSchema, errorCatalogue, statusOf } from './errors.ts'
-import { type Direction, describe, reject } from './json-schema.ts'
+import { type Direction, describe, rejectContract } from './json-schema.ts'
 
-export { reject } from './json-schema.ts'
+export { rejectContract } from './json-schema.ts'
 
 /** A JSON Schema as the document has it. Other keywords are annotations, or are for the service to check. */
 export interface JsonSchema {
@@ -174,7 +174,8 @@ export function createOpenApiDocument({ operations = contract }: OpenApiOptions 
 /** Checks that a value is an operation that a server can serve, the SDK call, and a client retry as it says. */
 function asOperation(name: string, value: unknown): Route {
   const isOperation = value instanceof Object && isAppRoute(value as AppRoute)
-  if (!isOperation) return reject(name, 'is not an operation; move the operations of a nested router to the top level')
+  if (!isOperation)
+    return rejectContract(name, 'is not an operation; move the operations of a nested router to the top level')
   const route = { ...value, name } as Route
   const { method, path, responses, metadata } = route
   const { idempotent, errors = [] } = metadata ?? {}
@@ -196,7 +197,7 @@ function asOperation(name: string, value: unknown): Route {
     [hasIdempotent, `metadata.idempotent: is missing, and a ${method} is not idempotent by itself (RFC 9110 9.2.2)`],
     [!changed, `metadata.idempotent: must be false, since a repeated ${method} may get the ${changed}`],
   ]
-  for (const [isMet, reason] of rules) if (!isMet) reject(name, reason)
+  for (const [isMet, reason] of rules) if (!isMet) rejectContract(name, reason)
   return route
 }
 
@@ -212,7 +213,8 @@ function describePaths(routes: readonly Route[], components: Components): OpenAp
   const named = routes.flatMap(({ metadata }) => metadata.errors ?? [])
   for (const [index, route] of routes.entries()) {
     const earlier = routes.slice(0, index).find((each) => covers(each, route))
-    if (earlier) reject(route.name, `its requests go to ${earlier.name} before it; change the path, or move it up`)
+    if (earlier)
+      rejectContract(route.name, `its requests go to ${earlier.name} before it; change the path, or move it up`)
     const errors = ERROR_NAMES.filter((error) => isSent(error, route, named))
     const operation = describeOperation(route, errors, components)
     const template = route.path.replace(/:(\w+)/g, '{$1}')
@@ -251,7 +253,7 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
     const isPage = paged && status < 300
     const place = `${name}: response ${status}`
     // These statuses never have a body (RFC 9110 sections 15.3.5 and 15.3.6).
-    if ([204, 205].includes(status) && body !== ContractNoBody) reject(place, 'has no body; use c.noBody()')
+    if ([204, 205].includes(status) && body !== ContractNoBody) rejectContract(place, 'has no body; use c.noBody()')
     const types = isPage ? ['array'] : ['object', 'array']
     const schema = body === ContractNoBody ? undefined : describeBody(body, 'response', types, place, components)
     const own = errors.filter((error) => statusOf(error) === status)
@@ -264,7 +266,8 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
     ]
   })
   const isPage = ['limit', 'cursor'].every((each) => inQuery.some((own) => own.name === each && !own.required))
-  if (paged && !isPage) reject(`${name}: query`, 'has no optional limit and cursor; add them, or remove `paged`')
+  if (paged && !isPage)
+    rejectContract(`${name}: query`, 'has no optional limit and cursor; add them, or remove `paged`')
   const repetition = idempotent ? (IDEMPOTENT.includes(route.method) ? undefined : REPEATABLE) : NOT_REPEATABLE
   return {
     operationId: name,
@@ -287,12 +290,12 @@ function describeParameters(kind: 'path' | 'query', route: Route, components: Co
   const schema = kind === 'path' ? route.pathParams : route.query
   const inPath = kind === 'path' ? (route.path.match(/(?<=:)\w+/g) ?? []) : []
   if (schema === undefined && inPath.length === 0) return []
-  if (!(schema instanceof z.ZodObject)) return reject(place, 'must be a z.object() with a field per parameter')
+  if (!(schema instanceof z.ZodObject)) return rejectContract(place, 'must be a z.object() with a field per parameter')
   const { properties = {}, required = [] } = describeIn(components, schema, 'parameter', place)
   const isOfPath = [Object.keys(properties), required].every(
     (each) => each.toSorted().join() === inPath.toSorted().join(),
   )
-  if (kind === 'path' && !isOfPath) reject(place, `must have the parameters of ${route.path}, all required`)
+  if (kind === 'path' && !isOfPath) rejectContract(place, `must have the parameters of ${route.path}, all required`)
   return Object.entries(properties).map(([name, schema]) => {
     const { description, deprecated } = schema
     return { in: kind, name, required: required.includes(name) || undefined, description, deprecated, schema }
@@ -310,7 +313,7 @@ function describeIn(components: Components, value: unknown, direction: Direction
   } = JSON.parse(text.replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/'))
   for (const [id, component] of Object.entries<JsonSchema>($defs)) {
     const isSame = JSON.stringify(component) === JSON.stringify(components[id] ?? component)
-    if (!isSame) reject(place, `another schema has the id ${id}; use one schema, or rename one`)
+    if (!isSame) rejectContract(place, `another schema has the id ${id}; use one schema, or rename one`)
     components[id] = component
   }
   return json
@@ -320,7 +323,7 @@ function describeIn(components: Components, value: unknown, direction: Direction
 function describeBody(value: unknown, direction: Direction, types: string[], place: string, components: Components) {
   const schema = describeIn(components, value, direction, place)
   const { type = '' } = components[schema.$ref?.split('/').at(-1) ?? ''] ?? schema
-  if (!types.includes(String(type))) reject(place, `must be an ${types.join(' or an ')}; change its schema`)
+  if (!types.includes(String(type))) rejectContract(place, `must be an ${types.join(' or an ')}; change its schema`)
   return schema
 }
 

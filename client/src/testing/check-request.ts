@@ -61,10 +61,10 @@ const REPEATED = Symbol('repeated')
 
 /** Parses a body. What is no integer at the place of an int64 stays as it is, so that the check rejects it. */
 function readBody(body: string, int64s: Int64s = {}): Readonly<Record<string, unknown>> {
-  if (new Blob([body]).size > limits.bodyBytes) reject('bodyTooLarge', errorMessages.bodyTooLarge)
+  if (new Blob([body]).size > limits.bodyBytes) rejectRequest('bodyTooLarge', errorMessages.bodyTooLarge)
   const json: unknown = orUndefined(() => readJson(body, int64s)) ?? orUndefined(() => JSON.parse(body))
-  if (json === undefined) reject('malformedJson')
-  return isObject(json) ? json : reject('invalidBody', 'The body must be an object')
+  if (json === undefined) rejectRequest('malformedJson')
+  return isObject(json) ? json : rejectRequest('invalidBody', 'The body must be an object')
 }
 
 /** Reads text as a value of a type. Text that is none stays text, so that the check rejects it. */
@@ -86,7 +86,7 @@ function check(
   const values = Object.entries(rules).map(([name, rule]) => [name, read(name, rule), rule] as const)
   const wrong = values.flatMap(([name, value, rule]) => explain(name, value, rule))
   const more = wrong.length > limits.issues ? [`and ${wrong.length - limits.issues} more`] : []
-  if (wrong.length > 0) reject(error, [...wrong.slice(0, limits.issues), ...more].join('; '))
+  if (wrong.length > 0) rejectRequest(error, [...wrong.slice(0, limits.issues), ...more].join('; '))
   return Object.fromEntries(values.filter(([, value]) => value !== undefined))
 }
 
@@ -107,7 +107,7 @@ function explain(path: string, value: unknown, rule: Rule): string[] {
 }
 
 /** Rejects a request. The message is that of the error catalogue by default. */
-export function reject(name: ErrorName, message = errorReasons[name], headers = {}): never {
+export function rejectRequest(name: ErrorName, message = errorReasons[name], headers = {}): never {
   const all = new Headers({ 'x-request-id': createRequestId(), ...headers })
   throw new ApiError({ error: errorCodes[name], message }, readHead({ status: statusOf(name), headers: all }), {})
 }

@@ -2,7 +2,7 @@ import { errorMessages } from '../generated/error-codes.ts'
 import type { Operations } from '../generated/operations.ts'
 import type { OperationName } from '../generated/routes.ts'
 import type { Plant } from '../generated/types.ts'
-import { reject } from './check-request.ts'
+import { rejectRequest } from './check-request.ts'
 
 /** A plant in the fake. */
 export interface StoredPlant extends Plant {
@@ -47,7 +47,7 @@ export const handlers: { [TName in OperationName]: Handler<Input<TName>, Awaited
     const key = BigInt(id)
     const added = { id: key, name, ...(tag !== undefined && { tag }), seq: ++account.lastSeq }
     const plant = account.plants.get(key) ?? added
-    if (plant.name !== name || plant.tag !== tag) reject('idTaken', errorMessages.idTaken)
+    if (plant.name !== name || plant.tag !== tag) rejectRequest('idTaken', errorMessages.idTaken)
     account.plants.set(key, plant)
     return { body: toBody(plant), unused }
   },
@@ -64,7 +64,7 @@ export const handlers: { [TName in OperationName]: Handler<Input<TName>, Awaited
 /** Returns the `seq` in a cursor. Its plant may be deleted. */
 function readCursor(cursor: string, account: number): number {
   const [, owner, seq] = /^(\d+):(\d+)$/.exec(cursor) ?? []
-  if (Number(owner) !== account) reject('invalidQuery', errorMessages.invalidCursor)
+  if (Number(owner) !== account) rejectRequest('invalidQuery', errorMessages.invalidCursor)
   return Number(seq)
 }
 

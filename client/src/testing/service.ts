@@ -6,7 +6,7 @@ import { type OperationName, routes } from '../generated/routes.ts'
 import type { FetchInit, FetchResponse, Signal } from '../options.ts'
 import { orUndefined } from '../values.ts'
 import { writeJson } from '../wire/json.ts'
-import { createRequestId, readInput, reject, type Scope, statusOf } from './check-request.ts'
+import { createRequestId, readInput, rejectRequest, type Scope, statusOf } from './check-request.ts'
 import { type Account, type Handler, handlers, type OperationResult } from './operations.ts'
 
 /** A token of the fake. */
@@ -123,7 +123,7 @@ function respond(
   fault: Exclude<Fault, Error>,
 ): FakeResponse {
   try {
-    if ('error' in fault) reject(fault.error)
+    if ('error' in fault) rejectRequest(fault.error)
     if ('status' in fault) return respondWith(fault.status, fault.body)
     const { operation, segments, query } = findOperation(service, request)
     const account = authenticate(service, token, requestRules[operation].scope)
@@ -150,12 +150,12 @@ function findOperation({ baseUrl }: FakeService, { method, url }: FakeRequest) {
     return match ? [{ operation, segments: match.groups ?? {}, query }] : []
   })
   const [first] = matches.map(({ operation }) => shapeOf(operation)).sort()
-  if (first === undefined) reject('notFound')
+  if (first === undefined) rejectRequest('notFound')
   const atPath = matches.filter(({ operation }) => shapeOf(operation) === first)
   const methods = atPath.map(({ operation }) => routes[operation].method)
   const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort().join(', ')
   const message = errorMessages.methodNotAllowed.replace('{methods}', allow)
-  return atPath[methods.indexOf(method)] ?? reject('methodNotAllowed', message, { allow })
+  return atPath[methods.indexOf(method)] ?? rejectRequest('methodNotAllowed', message, { allow })
 }
 
 /** A parameter in the path of a route. */
@@ -168,10 +168,10 @@ function shapeOf(operation: OperationName): string {
 
 /** Returns the account of a token that is valid and has a scope. */
 function authenticate({ tokens }: FakeService, token: string | undefined, scope: Scope): string {
-  if (token === undefined) return reject('tokenMissing')
-  const { account, scopes, expiresAt } = tokens.get(token) ?? reject('tokenInvalid')
-  if (expiresAt && expiresAt <= new Date()) reject('tokenEnded')
-  if (!scopes.includes(scope)) reject('scopeMissing', errorMessages.scopeMissing.replace('{scope}', scope))
+  if (token === undefined) return rejectRequest('tokenMissing')
+  const { account, scopes, expiresAt } = tokens.get(token) ?? rejectRequest('tokenInvalid')
+  if (expiresAt && expiresAt <= new Date()) rejectRequest('tokenEnded')
+  if (!scopes.includes(scope)) rejectRequest('scopeMissing', errorMessages.scopeMissing.replace('{scope}', scope))
   return account
 }
 
@@ -214,7 +214,7 @@ function revalidate(
 /** Creates the response of a fault. */
 function respondWith(status: number, body = ''): FakeResponse {
   const name = (Object.keys(errorCodes) as ErrorName[]).find((each) => statusOf(each) === status)
-  return body || !name ? { status, headers: {}, body } : reject(name)
+  return body || !name ? { status, headers: {}, body } : rejectRequest(name)
 }
 
 /** Creates a response with a JSON body, unless that is undefined. */

@@ -1,5 +1,5 @@
 import { type Issue, UsageError } from '../errors.ts'
-import { isInt64, reject, requireKnown } from '../values.ts'
+import { isInt64, rejectArgument, requireKnown } from '../values.ts'
 import { type Int64s, writeJson, writeText } from './json.ts'
 
 /** How to send an operation, and how the service responds. */
@@ -111,7 +111,7 @@ export function defaultHeaders(body: string | undefined): HeaderFields {
  * @throws {UsageError} if a header is invalid. The runtime's own error would show the value, which may be a secret.
  */
 export function readHeaders(headers: unknown, path: string): HeaderFields {
-  if (!headers || typeof headers !== 'object') reject(path, 'must be an object')
+  if (!headers || typeof headers !== 'object') rejectArgument(path, 'must be an object')
   const fields: Record<string, string | null> = {}
   for (const pair of Symbol.iterator in headers ? (headers as Iterable<unknown[]>) : Object.entries(headers)) {
     const [name, value] = pair
@@ -125,7 +125,7 @@ export function readHeaders(headers: unknown, path: string): HeaderFields {
       }
     } catch {
       // What follows a name may be a secret.
-      reject(`${path}.${/^[\w-]*/.exec(`${name}`)}`, 'must be a valid text')
+      rejectArgument(`${path}.${/^[\w-]*/.exec(`${name}`)}`, 'must be a valid text')
     }
   }
   return fields
