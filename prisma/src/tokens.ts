@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import type { OpenedDatabase, Statements } from './engine.ts'
-import { oncePerTurn } from './patience.ts'
 import type { Prisma } from './prisma-client.ts'
 
 /** The tokens of all accounts. */
@@ -11,8 +10,8 @@ export interface Tokens {
   list(account?: string): Promise<TokenRow[]>
   /** Revokes a token; undefined where no token has this id. Revoking it again keeps the first time. */
   revoke(id: string): Promise<TokenRow | undefined>
-  /** Returns the token with this hash, even if it is expired or revoked. */
-  find(hash: string): Promise<TokenRow | undefined>
+  /** Returns the tokens with these hashes, in order, even if they are expired or revoked. */
+  find(hashes: readonly string[]): Promise<(TokenRow | undefined)[]>
   /** Returns whether there is no token. */
   isEmpty(): Promise<boolean>
 }
@@ -78,12 +77,11 @@ export function createTokens(
 
     isEmpty: async () => (await table.findFirst({ select: { id: true } })) === null,
 
-    // Once it is stale in the cache, all requests with a busy token look it up.
-    find: oncePerTurn(async (hashes) => {
+    async find(hashes) {
       const rows = await read<FoundRow>(selectTokens, [JSON.stringify(hashes)])
       const found = new Map(rows.map((row) => [row[0], fromRow(row)]))
       return hashes.map((hash) => found.get(hash))
-    }),
+    },
   }
 }
 

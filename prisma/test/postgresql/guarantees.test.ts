@@ -104,7 +104,7 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
     () => opened.plants.compare([PLANT]),
     () => opened.plants.states(['alice']),
     () => opened.plants.read('alice', { limit: 1 }),
-    () => opened.tokens.find('hash'),
+    () => opened.tokens.find(['hash']),
     () => opened.secret(randomUUID()),
     createToken,
     () => opened.tokens.revoke('token'),

@@ -3,6 +3,7 @@ import { crc32 } from 'node:zlib'
 import { type Scope, ScopeSchema } from '@plant-store/contract'
 import type { TokenRow, Tokens } from '@plant-store/prisma'
 import type { Logger } from 'pino'
+import { oncePerTurn } from '../requests/once-per-turn.ts'
 import { auditLogger } from '../telemetry/log.ts'
 import type { FindToken } from './authentication.ts'
 
@@ -26,9 +27,11 @@ export type TokenState = 'active' | 'expired' | 'revoked'
 const ACCOUNT_NAME = /^[\p{L}\p{M}\p{N}\p{P}\p{S}](?:[\p{L}\p{M}\p{N}\p{P}\p{S} ]{0,198}[\p{L}\p{M}\p{N}\p{P}\p{S}])?$/u
 
 /** Creates, lists, revokes and finds the tokens of all accounts. */
-export interface TokenStore extends Omit<Tokens, 'create'> {
+export interface TokenStore extends Omit<Tokens, 'create' | 'find'> {
   /** Creates a token. The result is the only place where it is ever seen. */
   create(newToken: NewToken): Promise<Token & { token: string }>
+  /** Returns the token with this hash, even if it is expired or revoked. */
+  find(hash: string): Promise<Token | undefined>
 }
 
 /** Creates the token store of a database. */
@@ -41,6 +44,8 @@ export function createTokenStore(tokens: Tokens): TokenStore {
       const row = await tokens.create({ id, hash: hashToken(token), account, scopes, label, expiresAt })
       return { ...row, token }
     },
+    // Once it is stale in the cache, all requests with a busy token look it up.
+    find: oncePerTurn(tokens.find),
   }
 }
 

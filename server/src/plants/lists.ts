@@ -1,5 +1,6 @@
-import { type ListRange, type ListState, oncePerTurn, type Plants } from '@plant-store/prisma'
+import type { ListRange, ListState, Plants } from '@plant-store/prisma'
 import { LRUCache } from 'lru-cache'
+import { oncePerTurn } from '../requests/once-per-turn.ts'
 import type { JsonPieces } from '../requests/responses.ts'
 import { createReadQueue } from './account-queue.ts'
 
