@@ -1,17 +1,16 @@
+import { randomUUID } from 'node:crypto'
 import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { type OnProgress, StorageError } from '../engine.ts'
 import { retry } from '../patience.ts'
-import { translate } from './errors.ts'
-import { startThread } from './thread.ts'
+import { stateError, translate } from './errors.ts'
+import { FIRST_QUERY, openInThread } from './thread.ts'
 
-/** How long a backup waits for another process's lock, in milliseconds. */
-const BACKUP_PATIENCE = 5_000
+/** How long a backup waits for another process's lock. */
+const WAITING = { patience: 5_000 }
 /** How often the bytes of a backup are counted, in milliseconds. */
 const PROGRESS_INTERVAL = 100
-/** What is appended to the name of a backup until it is complete. */
-const DRAFT_SUFFIX = '.incomplete'
 
 /** The end of the names that SQLite gives the files next to a database: it would take such a backup for one of them. */
 const NEXT_TO_DATABASE = /-(wal|shm|journal)$/i
@@ -25,7 +24,8 @@ export async function backup(file: string, target: string, onProgress?: OnProgre
     throw new StorageError(`${target} has the name of a file that SQLite keeps next to a database: choose another name`)
   }
   if (existsSync(target)) throw taken(target)
-  const draft = createDraft(target + DRAFT_SUFFIX)
+  // Another backup may have the same target.
+  const draft = `${target}.${randomUUID()}.incomplete`
   const removeDraft = () => {
     for (const file of [draft, `${draft}-journal`]) rmSync(file, { force: true })
   }
@@ -33,6 +33,8 @@ export async function backup(file: string, target: string, onProgress?: OnProgre
   // process may be killed before the second one.
   process.prependListener('exit', removeDraft).on('exit', removeDraft)
   try {
+    // Only its owner may read it.
+    closeSync(openSync(draft, 'wx', 0o600))
     await writeDraft(file, draft, target, onProgress)
     await sync(draft, 'r+')
     giveName(draft, target)
@@ -50,18 +52,6 @@ export async function backup(file: string, target: string, onProgress?: OnProgre
 
 function taken(target: string): StorageError {
   return new StorageError(`${target} already exists: choose another name for the copy`)
-}
-
-/** Creates an empty file that only its owner may read. */
-function createDraft(draft: string): string {
-  try {
-    closeSync(openSync(draft, 'wx', 0o600))
-    return draft
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw translate(error, draft)
-    const reason = 'is left of a backup that was killed, or in use by one that runs: remove it once none runs'
-    throw new StorageError(`${draft} ${reason}`)
-  }
 }
 
 /**
@@ -91,13 +81,21 @@ async function sync(name: string, flags: 'r' | 'r+'): Promise<void> {
 
 /** Writes and checks a draft. */
 async function writeDraft(file: string, draft: string, target: string, onProgress?: OnProgress): Promise<void> {
-  const thread = startThread()
   const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
   const timer = onProgress && setInterval(() => onProgress(sizeOf(draft), sizeOf(file)), PROGRESS_INTERVAL)
   try {
-    await retry(() => thread.copyFile(file, draft, target), { patience: BACKUP_PATIENCE })
+    await using database = await openInThread(file, FIRST_QUERY, WAITING)
+    await retry(() => database.connection.query('VACUUM INTO $1', draft), WAITING)
+    await using copy = await openInThread(draft, FIRST_QUERY)
+    const [row] = await copy.connection.query('PRAGMA integrity_check')
+    const problem = row?.['integrity_check']
+    if (problem !== 'ok') throw new StorageError(`the copy ${draft} is damaged (${problem}): check the database`)
+  } catch (error) {
+    // The database is only read, so the disk that is full is that of the target.
+    throw error instanceof StorageError && error.fault === 'disk-full'
+      ? stateError(target, 'SQLITE_FULL', error)
+      : error
   } finally {
     clearInterval(timer)
-    await thread.close()
   }
 }

@@ -91,7 +91,6 @@ export function toConnection(
       const { columnNames, rows } = toResultSet(await run(sql, numbered(values)))
       return rows.map((row) => Object.fromEntries(columnNames.map((name, index) => [name, row[index]])) as Row)
     },
-    execute: async (sql, ...values) => (await run(sql, numbered(values))).changes,
     executeScript: async (script) => executeScript(script),
   }
 }

@@ -1,25 +1,16 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs'
 import { access, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
-import type { Engine, OpenedDatabase, OpenOptions, ReadStatement, SqlValue, Transaction } from '../engine.ts'
+import type { Engine, OpenedDatabase, OpenOptions, ReadStatement, SqlValue } from '../engine.ts'
 import { StorageError } from '../engine.ts'
-import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
+import { createWriteGate, limitTime, REQUEST_PATIENCE, retry } from '../patience.ts'
 import { backup, syncFolder } from './backup.ts'
-import {
-  createClientAdapter,
-  numbered,
-  type Parameters,
-  type Result,
-  type RunStatement,
-  toConnection,
-} from './driver-adapter.ts'
+import { createClientAdapter, numbered, type Parameters, type Result, type RunStatement } from './driver-adapter.ts'
 import { stateError, translate, WRITER_LATE } from './errors.ts'
 import { connectGuarded } from './file-guard.ts'
 import { statements } from './statements.ts'
-import { openThread } from './thread.ts'
+import { FIRST_QUERY, OPENING, openInThread, openThread } from './thread.ts'
 
-/** Another process may be migrating, opening or recovering the file. */
-const OPENING = { patience: 30_000, maxPause: STARTUP_PAUSE }
 /** How long closing may take, in milliseconds: what is committed is in the log, and stays there. */
 const CLOSE_PATIENCE = 3_000
 /** With less space, in bytes, a probe writes for real. */
@@ -30,8 +21,6 @@ const READ_ONLY = 'PRAGMA cache_size = -4000; PRAGMA query_only = ON; SELECT 1 F
 const MIGRATION = 'PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; BEGIN IMMEDIATE'
 /** Takes the lock of what writes, and writes nothing. */
 const LOCK = 'BEGIN IMMEDIATE; ROLLBACK'
-/** SQLite opens the log and its index at the first query. */
-const FIRST_QUERY = 'SELECT 1 FROM sqlite_schema'
 
 /**
  * Creates the engine of a SQLite file, which need not exist.
@@ -124,7 +113,7 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
 
   // A statement that fails because the file is locked has done nothing, and nothing else is retried.
   const run: RunStatement = ({ kind, sql }, parameters) => {
-    const once = () => (kind === 'read' ? read(sql, parameters) : write(() => thread.store(sql, parameters)))
+    const once = () => (kind === 'read' ? read(sql, parameters) : write(() => thread.runDurably(sql, parameters)))
     return retry(() => watch(once), { patience })
   }
 
@@ -188,19 +177,5 @@ async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
     accessSync(folder, constants.W_OK)
   } catch (error) {
     throw translate(error, file)
-  }
-}
-
-/**
- * Opens a connection in a thread of its own, and runs its first statements. A migration takes long, a disk may hang, and
- * SQLite may sync a log that a killed process has left: the event loop must not wait for them.
- */
-async function openInThread(file: string, script: string): Promise<Transaction> {
-  const thread = await retry(() => openThread(file, script), OPENING)
-  return {
-    connection: toConnection(thread.run, thread.executeScript),
-    commit: () => thread.executeScript('COMMIT'),
-    // What is committed stays, and an error of what failed before is the one to report.
-    [Symbol.asyncDispose]: () => thread.close().catch(() => {}),
   }
 }

@@ -2,16 +2,14 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { StorageError } from '../engine.ts'
-import { connect, type FileConnection, numbered, type Parameters, type Result } from './driver-adapter.ts'
-import { stateError, toPlainError, translate } from './errors.ts'
+import type { FileConnection, Parameters, Result } from './driver-adapter.ts'
+import { toPlainError } from './errors.ts'
 import { connectGuarded, type GuardedConnection, type OpenedFiles } from './file-guard.ts'
 
 /** How often the files are checked without a statement, in milliseconds: less than another process takes to start. */
 const CHECK_INTERVAL = 100
 /** How long a statement waits for another process's lock, in milliseconds, before it is worth a retry. */
 const BUSY_TIMEOUT = 100
-/** SQLite's codes for a file that cannot be written. */
-const WRITE_FAILURE = /^SQLITE_(FULL|IOERR_(WRITE|FSYNC|DIR_FSYNC|TRUNCATE))/
 /**
  * FULL: what is committed survives a power failure. The driver's default is NORMAL, which does not promise that, and
  * the file does not store it. The write-ahead log goes back into the file at 4,000 pages, 16 MB: SQLite's default of
@@ -37,16 +35,12 @@ export interface FileOperations {
    * Runs a statement that writes. Where it changes nothing, it syncs: the database may have what a process that was
    * killed has written without a sync.
    */
-  store(sql: string, parameters?: Parameters): Promise<Result>
+  runDurably(sql: string, parameters?: Parameters): Promise<Result>
   executeScript(script: string): Promise<void>
   /** Commits a page, unchanged: SQLite then syncs the log with all that was written before. */
   sync(): Promise<void>
   /** Closes the database, and returns whether it did: SQLite would write to files of others. */
   closeFile(): Promise<boolean>
-  /**
-   * Copies a database as it is at one moment, into the empty file `draft` of what will be `target`, and checks that.
-   */
-  copyFile(file: string, draft: string, target: string): Promise<void>
 }
 
 let opened: (GuardedConnection & { saveLog(): void }) | undefined
@@ -71,7 +65,7 @@ const operations: FileOperations = {
 
   run: async (sql, parameters) => write((connection) => connection.run(sql, parameters)),
 
-  async store(sql, parameters) {
+  async runDurably(sql, parameters) {
     const result = await this.run(sql, parameters)
     if (result.changes === 0) await this.sync()
     return result
@@ -94,20 +88,6 @@ const operations: FileOperations = {
     opened = undefined
     return true
   },
-
-  async copyFile(file, draft, target) {
-    const connection = connect(file, { timeout: BUSY_TIMEOUT })
-    try {
-      connection.run('VACUUM INTO $1', numbered([draft]))
-    } catch (error) {
-      // The database is only read, so what cannot be written is the target.
-      const { code = '' } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
-      throw WRITE_FAILURE.test(code) ? stateError(target, code, error) : translate(error, draft)
-    } finally {
-      connection.close()
-    }
-    checkDraft(draft)
-  },
 }
 
 /** Which operation to run. */
@@ -119,17 +99,6 @@ export interface Command {
 
 /** How the operation of a command has ended; an error as `toPlainError` returns it. */
 export type Outcome = { id: number; result: unknown } | { id: number; error: unknown }
-
-/** Checks what will be a backup. */
-function checkDraft(draft: string): void {
-  const connection = connect(draft)
-  try {
-    const [[problem] = []] = connection.run('PRAGMA integrity_check').rows
-    if (problem !== 'ok') throw new StorageError(`the copy ${draft} is damaged (${problem}): check the database`)
-  } finally {
-    connection.close()
-  }
-}
 
 /** SQLite ignores settings that it cannot have, such as WAL on some network file systems. */
 function checkPragmas(connection: FileConnection, file: string): void {

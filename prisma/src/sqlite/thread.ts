@@ -1,11 +1,14 @@
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
+import type { Transaction } from '../engine.ts'
+import { type RetryOptions, retry, STARTUP_PAUSE } from '../patience.ts'
+import { toConnection } from './driver-adapter.ts'
 import { toError } from './errors.ts'
 import type { OpenedFiles } from './file-guard.ts'
 import type { Command, FileOperations, Outcome } from './thread-main.ts'
 
 /** A thread that uses a SQLite file for this one. It keeps the process running only during an operation. */
-export interface Thread extends FileOperations {
+interface Thread extends FileOperations {
   /** Closes the file and ends it, unless the files are not its own any more: it is then left until the process ends. */
   close(): Promise<void>
 }
@@ -50,7 +53,7 @@ function endNow(): never {
  * Starts a thread that runs one operation after the other. If it ends by itself, such as for lack of memory, that is an
  * uncaught exception of this process.
  */
-export function startThread(): Thread {
+function startThread(): Thread {
   // No module that was preloaded for the server, such as one that measures its requests.
   const worker = new Worker(program, { execArgv: [], workerData: running })
   const pending = new Map<number, Pending>()
@@ -91,10 +94,9 @@ export function startThread(): Thread {
   return {
     open: command('open'),
     run: command('run'),
-    store: command('store'),
+    runDurably: command('runDurably'),
     executeScript: command('executeScript'),
     sync: command('sync'),
-    copyFile: command('copyFile'),
     closeFile,
 
     async close() {
@@ -116,5 +118,24 @@ export async function openThread(file: string, script?: string): Promise<OpenedT
   } catch (error) {
     await thread.close()
     throw error
+  }
+}
+
+/** SQLite opens the log and its index at the first query. */
+export const FIRST_QUERY = 'SELECT 1 FROM sqlite_schema'
+/** Another process may be migrating, opening or recovering the file. */
+export const OPENING: RetryOptions = { patience: 30_000, maxPause: STARTUP_PAUSE }
+
+/**
+ * Opens a connection in a thread of its own, and runs its first statements. A migration takes long, a disk may hang, and
+ * SQLite may sync a log that a killed process has left: the event loop must not wait for them.
+ */
+export async function openInThread(file: string, script: string, opening = OPENING): Promise<Transaction> {
+  const thread = await retry(() => openThread(file, script), opening)
+  return {
+    connection: toConnection(thread.run, thread.executeScript),
+    commit: () => thread.executeScript('COMMIT'),
+    // What is committed stays, and an error of what failed before is the one to report.
+    [Symbol.asyncDispose]: () => thread.close().catch(() => {}),
   }
 }

@@ -6,7 +6,7 @@ import { built } from '../../../test/helpers/server/built.ts'
 import { loadEngine } from '../../src/address.ts'
 import { openDatabase } from '../../src/database.ts'
 import { StorageError } from '../../src/index.ts'
-import { startThread } from '../../src/sqlite/thread.ts'
+import { openThread } from '../../src/sqlite/thread.ts'
 import { newMigrated, openNewClient } from '../helpers/open-client.ts'
 import { run } from '../helpers/run.ts'
 
@@ -14,22 +14,19 @@ const ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT 1 FROM c) SEL
 
 test('what writes has the settings that durability needs, and what reads cannot write', async () => {
   const { file, url, prisma } = await openNewClient()
-  const { open, run: runInThread, close } = startThread()
-  await open(file)
+  const { run: runInThread, close } = await openThread(file)
   const settings = await runInThread('SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys')
   expect(settings.rows).toEqual([['wal', 2n, 1n]])
   await close()
   expect(await prisma.$queryRawUnsafe('SELECT * FROM pragma_journal_mode')).toEqual([{ journal_mode: 'wal' }])
   expect(await prisma.$queryRawUnsafe(`SELECT '$10' AS price WHERE ? = 1`, 1)).toEqual([{ price: '$10' }])
   const reading = await (await loadEngine(url)).beginReading()
-  await expect(reading.connection.execute('DELETE FROM "Plant"')).rejects.toThrow('is read-only')
+  await expect(reading.connection.query('DELETE FROM "Plant"')).rejects.toThrow('is read-only')
   await reading[Symbol.asyncDispose]()
 })
 
 test('a database whose disk does not support these settings is rejected', async () => {
-  const thread = startThread()
-  onTestFinished(thread.close)
-  await expect(thread.open(':memory:')).rejects.toThrow(
+  await expect(openThread(':memory:')).rejects.toThrow(
     new StorageError(':memory: does not support journal_mode=WAL and synchronous=FULL: put it on a local disk'),
   )
 })
@@ -68,8 +65,7 @@ test('a process that ends during a statement does not wait for it', async () => 
   const { href } = pathToFileURL(built('prisma/dist/sqlite/thread.js'))
   const script = `
     const file = process.argv[1]
-    const thread = (await import('${href}')).startThread()
-    await thread.open(file)
+    const thread = await (await import('${href}')).openThread(file)
     thread.executeScript('${ENDLESS}')
     setTimeout(() => process.exit(0), 20)`
   const { exitCode } = await run(process.execPath, ['--input-type=module', '--eval', script, file])
