@@ -99,7 +99,7 @@ async function copyAll(source: Side, target: Side, onProgress?: OnProgress): Pro
     for (;;) {
       const rows = await source.connection.query(sql, last)
       if (rows.length === 0) break
-      await target.connection.execute(insertInto(table), JSON.stringify(rows))
+      await target.connection.query(insertInto(table), JSON.stringify(rows))
       counts[table] += rows.length
       onProgress?.(counts.Plant, before.plants)
       last = rows.at(-1)?.[key] as string | number

@@ -153,8 +153,6 @@ export interface Statements {
 export interface Connection {
   /** Runs a statement, and returns its rows as objects by column name. */
   query<Row = Record<string, unknown>>(sql: string, ...values: SqlValue[]): Promise<Row[]>
-  /** Runs a statement, and returns how many rows it has changed. */
-  execute(sql: string, ...values: SqlValue[]): Promise<number>
   /** Runs several statements. */
   executeScript(script: string): Promise<void>
 }

@@ -188,7 +188,7 @@ async function applyMigrations(
       step = `the migration ${name} failed with: `
       await connection.executeScript(script)
       const times = [startedAt, writeTime(new Date())]
-      await connection.execute(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, ...times)
+      await connection.query(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, ...times)
     }
   } catch (cause) {
     const ofDatabase = cause instanceof StorageError

@@ -19,8 +19,6 @@ export interface Address {
 }
 
 const EXAMPLE = 'postgresql://user:password@localhost:5432/plants'
-/** What the example has; the rest are parameters. */
-const URL_PARTS = ['user', 'password', 'host', 'port', 'database']
 /** User and host, the database, and the parameters. */
 const URL_SHAPE = /^([a-z]+:\/\/[^/?#]*)(?:\/([^@#?]*))?(?:\?([^@#]*))?$/i
 const NOT_A_URL =
@@ -133,10 +131,9 @@ function rejectVariables(address: Readonly<Record<string, string | undefined>>):
   for (const [variable, value] of Object.entries(process.env)) {
     if (!value || !VARIABLE.test(variable) || UNCHANGING.test(`${variable}=${value}`)) continue
     const name = NAMES.get(variable)
-    if (name === undefined) throw invalid(`does not go with ${variable}, which is not supported: unset it`)
-    if (address[name]) continue
-    const example = URL_PARTS.includes(name) ? EXAMPLE : `${EXAMPLE}?${name}=...`
-    throw invalid(`has no ${name}, and ${variable} is not read: add it, or unset ${variable}`, example)
+    if (name !== undefined && address[name]) continue
+    const fix = name === undefined ? 'unset it' : `add the ${name}, or unset it`
+    throw invalid(`does not say what ${variable} does, which is not read: ${fix}`)
   }
 }
 
@@ -166,6 +163,6 @@ function readTls(host: string, parameters: ReadonlyMap<string, string>): Connect
   }
 }
 
-function invalid(reason: string, example = EXAMPLE): StorageError {
-  return new StorageError(`DATABASE_URL ${reason}; write for example ${example}`)
+function invalid(reason: string): StorageError {
+  return new StorageError(`DATABASE_URL ${reason}; write for example ${EXAMPLE}`)
 }

@@ -118,33 +118,7 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
 
     async beginTransaction(script = '') {
       const client = await pool.connect().catch(fail)
-      const run = runOn(client)
-      let isOpen = true
-      const transaction: PoolTransaction = {
-        run,
-        connection: toConnection(run),
-        async commit() {
-          await run({ text: COMMIT })
-          isOpen = false
-        },
-        async [Symbol.asyncDispose]() {
-          const failure =
-            isOpen &&
-            (await client.query('ROLLBACK').then(
-              () => false,
-              (error: Error) => error,
-            ))
-          // What may still be in a transaction is not used again.
-          client.release(failure)
-        },
-      }
-      try {
-        await run({ text: `${BEGIN}; ${script}` })
-        return transaction
-      } catch (error) {
-        await transaction[Symbol.asyncDispose]()
-        throw error
-      }
+      return beginOn(client, runOn(client), script)
     },
 
     async close() {
@@ -153,6 +127,27 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
       // A server that never confirms the end of a connection must not keep the process running.
       for (const socket of sockets) socket.unref()
     },
+  }
+}
+
+/** Begins a transaction on a connection, which goes back to its pool at the end. */
+async function beginOn(client: pg.PoolClient, run: RunQuery, script: string): Promise<PoolTransaction> {
+  let isOpen = true
+  const commit = async () => {
+    await run({ text: COMMIT })
+    isOpen = false
+  }
+  const end = async () => {
+    const outcome = isOpen && (await client.query('ROLLBACK').catch((error: Error) => error))
+    // What may still be in a transaction is not used again.
+    client.release(outcome instanceof Error && outcome)
+  }
+  try {
+    await run({ text: `${BEGIN}; ${script}` })
+    return { run, connection: toConnection(run), commit, [Symbol.asyncDispose]: end }
+  } catch (error) {
+    await end()
+    throw error
   }
 }
 
@@ -169,7 +164,6 @@ function toConnection(run: RunQuery): Connection {
       const { fields, rows } = await run({ text, values })
       return rows.map((row) => Object.fromEntries(fields.map(({ name }, index) => [name, row[index]])) as Row)
     },
-    execute: async (text, ...values) => (await run({ text, values })).rowCount ?? 0,
     executeScript: async (script) => void (await run({ text: script })),
   }
 }
