@@ -76,7 +76,7 @@ function existingFile(file: string): string {
  */
 async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions): Promise<OpenedDatabase> {
   const lateError = () => stateError(file, WRITER_LATE)
-  const thread = await retry(() => openThread(file), OPENING)
+  const thread = await openThread(file)
   // A disk that does not respond must not keep it waiting.
   const closeThread = () => limitTime(thread.close(), CLOSE_PATIENCE, lateError).catch(() => {})
   const openReader = async () =>

@@ -106,36 +106,36 @@ function startThread(): Thread {
   }
 }
 
-/**
- * Starts a thread that opens a file, see {@link FileOperations.open}.
- *
- * @throws {StorageError} if it cannot be used
- */
-export async function openThread(file: string, script?: string): Promise<OpenedThread> {
-  const thread = startThread()
-  try {
-    return { ...thread, files: await thread.open(file, script) }
-  } catch (error) {
-    await thread.close()
-    throw error
-  }
-}
-
 /** SQLite opens the log and its index at the first query. */
 export const FIRST_QUERY = 'SELECT 1 FROM sqlite_schema'
 /** Another process may be migrating, opening or recovering the file. */
 export const OPENING: RetryOptions = { patience: 30_000, maxPause: STARTUP_PAUSE }
 
 /**
+ * Starts a thread that opens a file, see {@link FileOperations.open}.
+ *
+ * @throws {StorageError} if it cannot be used
+ */
+export async function openThread(file: string, script?: string, opening = OPENING): Promise<OpenedThread> {
+  const thread = startThread()
+  try {
+    return { ...thread, files: await retry(() => thread.open(file, script), opening) }
+  } catch (error) {
+    await thread.close()
+    throw error
+  }
+}
+
+/**
  * Opens a connection in a thread of its own, and runs its first statements. A migration takes long, a disk may hang, and
  * SQLite may sync a log that a killed process has left: the event loop must not wait for them.
  */
-export async function openInThread(file: string, script: string, opening = OPENING): Promise<Transaction> {
-  const thread = await retry(() => openThread(file, script), opening)
+export async function openInThread(file: string, script: string, opening?: RetryOptions): Promise<Transaction> {
+  const { run, executeScript, close } = await openThread(file, script, opening)
   return {
-    connection: toConnection(thread.run, thread.executeScript),
-    commit: () => thread.executeScript('COMMIT'),
+    connection: toConnection(run, executeScript),
+    commit: () => executeScript('COMMIT'),
     // What is committed stays, and an error of what failed before is the one to report.
-    [Symbol.asyncDispose]: () => thread.close().catch(() => {}),
+    [Symbol.asyncDispose]: () => close().catch(() => {}),
   }
 }
