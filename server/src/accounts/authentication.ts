@@ -80,7 +80,7 @@ export function createAuthentication(
       throw error
     })
     request.identity = identity
-    if (namesToken && OWN_TOKEN_ID.test(identity.tokenId)) request.res?.setHeader('X-Token-Id', identity.tokenId)
+    if (namesToken && request.res && OWN_TOKEN_ID.test(identity.tokenId)) request.res.tokenId = identity.tokenId
     const { scope } = request.tsRestRoute.metadata satisfies OperationMetadata
     if (identity.scopes.includes(scope)) return
     const headers = { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` }

@@ -6,6 +6,8 @@ declare module 'node:http' {
   interface ServerResponse {
     /** The `ETag` of a success; undefined: it has none. */
     etag?: string
+    /** What is sent as `X-Token-Id`; undefined: nothing. */
+    tokenId?: string
   }
 }
 
@@ -43,7 +45,9 @@ export function extendResponses(app: Express): void {
     // An error is not what has the tag.
     const etag = status < 400 ? this.etag : undefined
     const isTagged = etag !== undefined
-    const own = ['X-Request-Id', this.req.requestId, ...(isTagged ? ['ETag', etag] : []), ...headers]
+    const own = ['X-Request-Id', this.req.requestId, ...headers]
+    if (isTagged) own.push('ETag', etag)
+    if (this.tokenId !== undefined) own.push('X-Token-Id', this.tokenId)
     if (this.getHeaderNames().length === 0)
       return writeHead.call(this, status, [...(isTagged ? TAGGED : COMMON), ...own])
     if (isTagged) this.vary('Authorization')
