@@ -1,4 +1,4 @@
-// A thread that uses SQLite for the thread that started it, see `startThread`.
+// A thread that uses SQLite for the thread that started it, see `openThread`.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { StorageError } from '../engine.ts'
