@@ -82,7 +82,7 @@ async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptio
   const timeout = Math.max(patience, REQUEST_PATIENCE) + GRACE
   const pool = openSharedPool(address, timeout + SILENCE)
   const prove = (writes: boolean) => proveGuarantees(pool.connection, subject, writes)
-  const schemaName = await usePool(pool, subject, async ({ connection }) => {
+  const schemaName = await usePool(pool, async ({ connection }) => {
     // Another transaction may have the lock on the order of plants: the database is busy.
     const acceptLock = (error: unknown) => {
       if (!(error instanceof StorageError && error.fault === 'locked')) throw error
@@ -102,7 +102,7 @@ async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptio
       (await run(statement, { text: statement.sql, values })).rows as Row[],
     write: async (statement, values) => (await run(statement, { text: statement.sql, values })).rowCount ?? 0,
     adapter: await createClientAdapter(run, schemaName),
-    probe: () => prove(gate.hasFailed()).catch((error) => Promise.reject(asStorageError(error, subject))),
+    probe: () => prove(gate.hasFailed()),
     close: pool.close,
   }
 }
@@ -110,7 +110,7 @@ async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptio
 /** Opens a connection that only reads, on a server that has all that was confirmed. */
 async function beginReading(address: Address): Promise<Session> {
   const pool = openPool(address, { max: 1, query_timeout: QUERY_TIMEOUT })
-  return usePool(pool, describeDatabase(address), async ({ connection, close }) => {
+  return usePool(pool, async ({ connection, close }) => {
     await connection.query(`SELECT 1 WHERE ${ON_PRIMARY}`)
     return { connection, [Symbol.asyncDispose]: close }
   })
@@ -121,7 +121,7 @@ async function beginWriting(address: Address, onWaiting?: OnWaiting): Promise<Tr
   const subject = describeDatabase(address)
   // One for the transaction, and one to look at what it waits for.
   const pool = openPool(address, { max: 2 })
-  return usePool(pool, subject, async ({ connection, close }) => {
+  return usePool(pool, async ({ connection, close }) => {
     // A server would not start on what is created otherwise.
     await checkServer(connection, subject)
     await using opened = new AsyncDisposableStack()
@@ -163,19 +163,13 @@ function reportBlockers(connection: Connection, pid: number, report: OnWaiting):
 }
 
 /** Uses a pool, and closes it where that fails. */
-async function usePool<Result>(pool: Pool, subject: string, run: (pool: Pool) => Promise<Result>): Promise<Result> {
+async function usePool<Result>(pool: Pool, run: (pool: Pool) => Promise<Result>): Promise<Result> {
   try {
     return await run(pool)
   } catch (error) {
     await pool.close()
-    throw asStorageError(error, subject)
+    throw error
   }
-}
-
-/** Names the database in an error of SQL, which only another program's schema can cause here. */
-function asStorageError(error: unknown, subject: string): StorageError {
-  if (error instanceof StorageError) return error
-  return new StorageError(`${subject} cannot be used: ${(error as Error).message}`, { cause: error })
 }
 
 /** Begins a transaction in which nothing can be written, on the primary. */

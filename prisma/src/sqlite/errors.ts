@@ -20,7 +20,7 @@ const STATES: readonly (readonly [code: RegExp, fault: StorageFault, sentence: s
   [
     /^SQLITE_(PERM|IOERR_(LOCK|RDLOCK|UNLOCK|CHECKRESERVEDLOCK|SHM(MAP|OPEN)))/,
     'io-error',
-    'is on a disk without locks or shared memory: put the database on a local disk',
+    'is on a disk that does not support locks or shared memory: put the database on a local disk',
   ],
   // SQLite creates the index of the log with a fixed size, which only a full disk has no room for.
   [

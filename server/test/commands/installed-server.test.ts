@@ -41,7 +41,7 @@ test('an installed server reads .env of its folder, and the environment wins; a 
   expect(readdirSync(cwd)).toContain('plants.db')
 
   writeFileSync(path.join(invalid, '.env'), '# A port.\nPORT: 8090\n')
-  const reason = 'this is neither NAME=value nor a comment; write for example PORT=8090'
+  const reason = 'write NAME=value on one line, and put a value with #, $ or quotes in single quotes'
   const stderr = `plant-store: ${invalid}/.env, line 2: ${reason}\n`
   expect(await run(main, 'serve', invalid)).toEqual({ exitCode: 2, stdout: '', stderr })
   const released = run(release, 'migrate', invalid, { DATABASE_URL: 'file:./plants.db' })
