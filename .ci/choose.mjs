@@ -13,7 +13,12 @@ const passed = existsSync(record) ? readFileSync(record, 'utf8').trim() : ''
 
 if (isCommit(passed)) {
   console.error(`Of the nightly tests, which passed on ${passed}:`)
-  console.log(Object.keys(tests).filter(isChosen).join(' '))
+  const changed = listChanged()
+  console.log(
+    Object.keys(tests)
+      .filter((test) => isChosen(test, changed))
+      .join(' '),
+  )
 } else {
   console.error(`All nightly tests run: ${record} has no commit that this clone has.`)
   console.log(Object.keys(tests).join(' '))
@@ -29,12 +34,19 @@ function isCommit(name) {
   }
 }
 
+/** Lists what has changed, committed or not, and new files. */
+function listChanged() {
+  const changed = git('diff', '--name-only', '--no-renames', passed)
+  return `${changed}${git('ls-files', '--others', '--exclude-standard')}`.trim().split('\n')
+}
+
 /** Whether a test runs, which is said with the reason. */
-function isChosen(test) {
+function isChosen(test, changed) {
   const paths = [test, ...tests[test], ...all]
-  // What is committed or not, and new files.
-  const changed = git('diff', '--name-only', passed, '--', ...paths)
-  const [file] = `${changed}${git('ls-files', '--others', '--exclude-standard', '--', ...paths)}`.split('\n')
+  // A path covers a file, or all of a folder, as git has it: `*` stands for a slash too.
+  const patterns = paths.map((covered) => covered.replaceAll('.', '\\.').replaceAll('*', '.*'))
+  const covers = new RegExp(`^(${patterns.join('|')})(/|$)`)
+  const file = changed.find((each) => covers.test(each))
   console.error(
     file ? `  ${test} runs: ${file} has changed` : `  ${test} is left out: no change of ${paths.join(', ')}`,
   )

@@ -165,7 +165,7 @@ test.runIf(hasNginx)(
       network.delay = 0
       // Until nginx uses it again, as an operator waits between two restarts.
       const metrics = async () => (await fetch(`${server.adminUrl}/metrics`)).text()
-      await until(async () => /^plant_store_batch_size_count [1-9]/m.test(await metrics()), 60_000)
+      await until(async () => /^plant_store_batch_size_count [1-9]/m.test(await metrics()))
     }
     const url = `http://127.0.0.1:${await freePort()}`
     // Ends before the servers, and with it the writers.

@@ -14,7 +14,7 @@ import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary
 import { startServer } from '../src/index.ts'
 import { openSocket, readAll, readResponses } from './helpers/connection.ts'
 import { createMemoryLog } from './helpers/log-lines.ts'
-import { readMetric } from './helpers/read-metric.ts'
+import { expectMetric } from './helpers/read-metric.ts'
 import { createPlant, get, KEEP_ALIVE, NO_TOKEN, post, withToken } from './helpers/requests.ts'
 
 const folder = temporaryFolder()
@@ -86,7 +86,7 @@ test('connections that are never read, handed over or silent end with the shutdo
       for (const count of [0, 1, 2, 3, 4, 5]) (await openSocket(url)).pause().write(docs.repeat(count) + wire)
     }
   }
-  await until(async () => (await readMetric(server, 'plant_store_open_connections')) > 0)
+  await expectMetric(server, 'plant_store_open_connections').toBeGreaterThan(0)
   expect(await server.end()).toBe(0)
 })
 

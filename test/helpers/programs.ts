@@ -14,8 +14,8 @@ export const root = fileURLToPath(new URL('../../', import.meta.url))
 /** The shortest time between two looks, in milliseconds: later a tenth of the time so far, since looking takes CPU time. */
 const INTERVAL = 20
 
-/** Waits until a condition holds; fails after a timeout in milliseconds (default: 60,000). */
-export async function until(holds: () => Promise<boolean> | boolean, timeout = 60_000): Promise<void> {
+/** Waits until a condition holds; fails after a timeout in milliseconds (default: 240,000, below that of a test). */
+export async function until(holds: () => Promise<boolean> | boolean, timeout = 240_000): Promise<void> {
   // Without Vitest, outside of which programs use helpers too.
   const begin = performance.now()
   while (!(await holds())) {
@@ -102,12 +102,12 @@ export interface Program extends AsyncDisposable {
  * Starts a program and waits until it is ready; throws with its output if it ends before. It ends with this process.
  *
  * @param ready what it prints then, or whether it responds
- * @param options those of `spawn`, and how long that may take, in milliseconds (default: 60,000)
+ * @param options those of `spawn`, and how long that may take, as of {@link until}
  */
 export async function startProgram(
   command: readonly string[],
   ready: RegExp | (() => Promise<boolean>),
-  { timeout = 60_000, ...options }: SpawnOptionsWithoutStdio = {},
+  { timeout, ...options }: SpawnOptionsWithoutStdio = {},
 ): Promise<Program> {
   const [program, ...parameters] = bound(command)
   // A group of its own, which ends with all its processes.

@@ -73,7 +73,7 @@ test.each(['ANALYZE "Plant"', 'SELECT 1'])('after %s, only the plants of the acc
   const [Plant_account_id_key, Plant_pkey] = [scansOf('Plant_account_id_key'), scansOf('Plant_pkey')]
   // A session writes its counts when it ends, which is after its connection.
   const after = { ...before, Plant_account_id_key, Plant_pkey, Plant_account_seq_idx: expect.any(Number) }
-  await expect.poll(countScans, { timeout: 10_000 }).toEqual(after)
+  await expect.poll(countScans).toEqual(after)
   expect((await countScans())['Plant_account_seq_idx']).toBeGreaterThan(200)
 })
 

@@ -1,9 +1,8 @@
 import { METHODS } from 'node:http'
 import { expect, test } from 'vitest'
-import { until } from '../../../test/helpers/programs.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { openSocket } from '../helpers/connection.ts'
-import { readMetric, readMetrics } from '../helpers/read-metric.ts'
+import { expectMetric, readMetric, readMetrics } from '../helpers/read-metric.ts'
 import { postHead, withToken } from '../helpers/requests.ts'
 
 /** Names the series of requests that one combination of labels has. */
@@ -17,7 +16,7 @@ const server = await startTestServer({ adminPort: 0, adminHost: 'localhost' })
 test('the metrics show the build and what is in use; a client that disconnects has no status', async () => {
   const socket = await openSocket(server.url)
   socket.write(withToken(`${postHead({ 'Content-Length': '1000' })}{`, server.token))
-  await until(async () => (await readMetric(server, 'plant_store_requests_in_flight')) === 1)
+  await expectMetric(server, 'plant_store_requests_in_flight').toBe(1)
 
   const metrics = await readMetrics(server)
   const [build = ''] = [...metrics.keys()].filter((name) => name.startsWith('plant_store_build_info{'))
@@ -28,7 +27,7 @@ test('the metrics show the build and what is in use; a client that disconnects h
   expect([...metrics.keys()].join('\n')).not.toMatch(/process_open_fds|active_(handles|resources)/)
 
   socket.destroy()
-  await until(async () => (await readMetric(server, 'plant_store_requests_in_flight')) === 0)
+  await expectMetric(server, 'plant_store_requests_in_flight').toBe(0)
   expect(await readMetric(server, requests('POST', '/plants', ''))).toBe(1)
   // The private port has no other path.
   expect((await fetch(`${server.adminUrl}/plants`)).status).toBe(404)

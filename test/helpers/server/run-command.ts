@@ -5,9 +5,6 @@ import { bound, type Finished, runProgram, startProgram } from '../programs.ts'
 import { afterFile } from '../temporary.ts'
 import { built } from './built.ts'
 
-/** A migration may run, on a busy machine, in milliseconds. */
-const STARTUP_TIMEOUT = 240_000
-
 /** Returns an environment without the settings of this process. */
 function createEnvironment(settings: Record<string, string>): NodeJS.ProcessEnv {
   const { PATH, HOME } = process.env
@@ -40,8 +37,7 @@ export type ServerProcess = Awaited<ReturnType<typeof startServerProcess>>
 export async function startServerProcess(settings: Record<string, string>, nofile?: number) {
   const limit = nofile ? ['sh', '-c', `ulimit -n ${nofile}; exec "$@"`, 'sh'] : []
   const env = createEnvironment({ PORT: '0', SHUTDOWN_DELAY: '0', ...settings })
-  const options = { env, timeout: STARTUP_TIMEOUT }
-  const { pid, output, stop } = await startProgram([...limit, ...commandLine(['serve'])], /"msg":"ready"/, options)
+  const { pid, output, stop } = await startProgram([...limit, ...commandLine(['serve'])], /"msg":"ready"/, { env })
   afterFile(() => stop('SIGKILL'))
   const settingOf = (name: string) => new RegExp(`"${name}":"([^"]+)"`).exec(output())?.[1]
   return {
