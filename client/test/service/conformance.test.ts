@@ -196,6 +196,8 @@ describe.each([
       const [own, other] = [await newAccount(), await newAccount([1])]
       await own.createPlant(FICUS)
       await call(own)
+      if (scope === 'read')
+        expect(await own.getPlants(), 'needs the scope write').toEqual([{ name: 'Ficus', tag: 'fig' }])
       expect(await other.getPlants()).toEqual([{ name: 'plant 1' }])
       const tokenEnded = await service.createToken({ expiresAt: new Date(Date.now() - 1000) })
       const scopeMissing = await service.createToken({ scopes: [scope === 'read' ? 'write' : 'read'] })
