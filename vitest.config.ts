@@ -34,7 +34,8 @@ const long = [
 ]
 
 /** Those that take minutes, most of it with one process. */
-const slowest = /\/(faulty-disk|release|fresh-clone|production-guide|image|prisma-cli|bench|page|studio)\.test\.ts$/
+const slowest =
+  /\/(hostile-clients|histories|postgresql-failures|faulty-disk|release|fresh-clone|production-guide|image|prisma-cli|bench|page|studio)\.test\.ts$/
 
 /** Begins with the slowest files, so that no core waits for one of them at the end. Without an earlier run, size would decide. */
 class SlowestFirst extends BaseSequencer {

@@ -18,12 +18,13 @@ import { expectMetric } from './helpers/read-metric.ts'
 import { createPlant, get, KEEP_ALIVE, NO_TOKEN, post, withToken } from './helpers/requests.ts'
 
 const folder = temporaryFolder()
+const WRITERS = 8
 
 test('a server under load that shuts down is not ready, and stores every request until its delay has passed', async () => {
   const databaseUrl = await newDatabase()
-  const server = await startTestServer({ databaseUrl, adminPort: 0, shutdownDelay: 3_000, shutdownTimeout: 30_000 })
+  const server = await startTestServer({ databaseUrl, adminPort: 0, shutdownDelay: 2_000, shutdownTimeout: 30_000 })
   const readyz = () => fetch(`${server.adminUrl}/readyz`)
-  const writing = startWriting({ ...server, writers: 32 })
+  const writing = startWriting({ ...server, writers: WRITERS })
   await until(() => writing.responses.length > 100)
   expect((await readyz()).status).toBe(200)
 
@@ -36,8 +37,8 @@ test('a server under load that shuts down is not ready, and stores every request
   await expect(readyz()).rejects.toThrow()
   // Each writer has gone on until its connection was refused.
   const stored = writing.responses.filter(({ status }) => status === 200)
-  expect(writing.responses.filter(({ status }) => status === undefined)).toHaveLength(32)
-  expect(writing.responses).toHaveLength(stored.length + 32)
+  expect(writing.responses.filter(({ status }) => status === undefined)).toHaveLength(WRITERS)
+  expect(writing.responses).toHaveLength(stored.length + WRITERS)
   await using next = await startTestServer({ databaseUrl })
   expect(await (await next.call('/plants')).json()).toHaveLength(stored.length)
 })

@@ -149,7 +149,7 @@ test('ready asks the admin port of the settings, through no proxy, and has a lim
   const silent = createServer().listen(0, '127.0.0.1')
   const portOf = (server: Server) => (server.address() as AddressInfo).port
   await Promise.all([other, unready, silent].map((server) => once(server, 'listening')))
-  for (const [port, message] of [
+  const cases = [
     [portOf(unready), 'not now'],
     [portOf(other), `ADMIN_PORT ${portOf(other)} is of another program: it responds 404`],
     [
@@ -157,10 +157,10 @@ test('ready asks the admin port of the settings, through no proxy, and has a lim
       `nothing responds within 4 s on ADMIN_HOST 127.0.0.1, ADMIN_PORT ${portOf(silent)}: is it running?`,
     ],
     [1, 'no server responds (ECONNREFUSED) on ADMIN_HOST 127.0.0.1, ADMIN_PORT 1: is it running?'],
-  ] as const) {
-    const result = await runInProcess(['ready'], { ADMIN_PORT: String(port) })
-    expect(result).toEqual({ exitCode: 1, stdout: '', stderr: `plant-store: ${message}\n` })
-  }
+  ] as const
+  const results = await Promise.all(cases.map(([port]) => runInProcess(['ready'], { ADMIN_PORT: String(port) })))
+  const expected = cases.map(([, message]) => ({ exitCode: 1, stdout: '', stderr: `plant-store: ${message}\n` }))
+  expect(results).toEqual(expected)
   for (const server of [other, unready, silent]) server.close()
 })
 

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import BetterSqlite3 from 'better-sqlite3'
 import { expect } from 'vitest'
+import { isLong } from '../../../test/helpers/long-tests.ts'
 import { freePort } from '../../../test/helpers/programs.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -12,7 +13,7 @@ import { findViolations, type Operation, toElle } from './history.ts'
 import type { Target } from './wire.ts'
 
 /** How many clients of each target create plants. */
-const WRITERS = 8
+const WRITERS = isLong ? 8 : 2
 /** The time that the only writer of a calm account waits after a plant, in milliseconds: its lists stay as they are. */
 const CALM_PAUSE = 100
 const PAGE_SIZE = 50
