@@ -71,17 +71,17 @@ async function explainOnPostgresql({ sql, values }: Sent): Promise<string[]> {
   return list(rows[0]['QUERY PLAN'][0].Plan)
 }
 
+const ADD_INDEX = 'add an index on both to prisma/migrations and prisma/postgresql/migrations, as CONTRIBUTING.md shows'
+
 /** Says what is wrong with how plants are found; undefined: nothing. */
 function findFault(sql: string, steps: string[]): string | undefined {
   // An index on "account", or the one plant with a "seq".
   const scan = steps.find((step) => !/\baccount\b|\bseq ?=/.test(step))
-  if (scan) return `reads plants of all accounts (${scan}): compare "account" in WHERE`
+  if (scan) return `reads plants of all accounts (${scan}): compare "account", and, with another column, ${ADD_INDEX}`
   const [, condition = ''] = /\bWHERE\b(.*)/s.exec(sql.replace(/\bON CONFLICT\b.*/s, '')) ?? []
   const compared = [...condition.matchAll(/["`](\w+)["`] = /g)].map(([, column]) => column)
   const missing = compared.find((column) => !steps.some((step) => new RegExp(`\\b${column}\\b`).test(step)))
-  if (!missing) return undefined
-  const guide = 'add an index on both to prisma/migrations and prisma/postgresql/migrations, as CONTRIBUTING.md shows'
-  return `looks for "${missing}" in all plants of an "account" (${steps.join(', ')}): ${guide}`
+  return missing && `looks for "${missing}" in all plants of an "account" (${steps.join(', ')}): ${ADD_INDEX}`
 }
 
 test('every statement of an operation is constant, and finds plants by an index, those of the account only', async () => {
