@@ -25,7 +25,7 @@ test.skipIf(process.platform === 'win32')('every command works in any folder, an
   for (const command of ['migrate', 'backup ./a#b?c=d%20\\e.db']) {
     expect(await run(main, command, cwd, env), command).toMatchObject({ exitCode: 0, stderr: '' })
   }
-  for (const file of ['a#b?c=d%20\\e.db', '50%.db', 'x y#?.db']) {
+  for (const file of ['a#b?c=d%20\\e.db', 'x y#? 50%.db']) {
     const result = await run(main, 'migrate', cwd, { DATABASE_URL: `file:./${file}` })
     expect(result, file).toMatchObject({ exitCode: 0, stderr: '' })
     expect(readdirSync(cwd)).toContain(file)
