@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { OpenedDatabase, Statements } from './engine.ts'
 
 /** The plants of all accounts. */
@@ -53,10 +54,10 @@ export interface ListRange {
 /** A piece of the text of a list, as it is at one moment. */
 export interface ListPiece {
   /**
-   * The plants as JSON objects separated by commas; undefined: one of them may have more than its share of 64 kB, and
-   * none was read.
+   * The plants as JSON objects separated by commas, in UTF-8; undefined: one of them may have more than its share of
+   * 64 kB, and none was read.
    */
-  readonly json: string | undefined
+  readonly json: Buffer | undefined
   /** The `seq` of the last of them; 0 if there is none. */
   readonly last: number
   /** Whether plants follow that one in the range. */
@@ -68,7 +69,7 @@ export interface ListPiece {
 /**
  * A piece of a list that has more than one plant has at most this many bytes, as JSON text with brackets and commas.
  */
-const MAX_PIECE_BYTES = 2 ** 16
+export const MAX_PIECE_BYTES = 2 ** 16
 /** No limit, of a `seq` or a size. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
@@ -76,7 +77,7 @@ const NO_LIMIT = Number.MAX_SAFE_INTEGER
 type Integer = bigint | number | string
 type Flag = boolean | bigint | number
 type StateRow = [version: string | null, last: Integer]
-type PieceRow = [json: string | null, last: Integer, more: Flag, version: string | null]
+type PieceRow = [json: Buffer | string | null, last: Integer, more: Flag, version: string | null]
 type ComparedRow = [isSame: Flag | null]
 const NOTHING: PieceRow = [null, 0, false, null]
 
@@ -108,9 +109,19 @@ export function createPlants(
       const [[json, last, more, version] = NOTHING] = rows
       // Without a plant, there is no JSON either.
       const text = json ?? (Number(last) === 0 ? '' : undefined)
-      return { json: text, last: Number(last), more: Boolean(more), version: version ?? undefined }
+      return {
+        json: text === undefined ? undefined : toUtf8(text),
+        last: Number(last),
+        more: Boolean(more),
+        version: version ?? undefined,
+      }
     },
   }
+}
+
+/** Returns text in UTF-8, which other programs may have stored as something else in SQLite. */
+function toUtf8(text: Buffer | string): Buffer {
+  return typeof text !== 'string' && isUtf8(text) ? text : Buffer.from(text.toString())
 }
 
 /** Writes plants as the statements take them. */

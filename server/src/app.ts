@@ -12,7 +12,6 @@ import { byPath, createCors, createOriginHint, createPathCheck } from './request
 import { createRateLimit } from './requests/rate-limit.ts'
 import type { RequestsInFlight, Slot } from './requests/requests-in-flight.ts'
 import { extendResponses } from './requests/responses.ts'
-import { trackRequest } from './requests/track-request.ts'
 import type { Settings } from './settings.ts'
 
 declare global {
@@ -64,7 +63,6 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
       checkPath(request, response, next)
     }
     requestsInFlight.add(request, response)
-    trackRequest(request, response)
     if (request.headers.origin !== undefined) hint(request)
     if (cors) cors(request, response, admitted)
     else admitted()

@@ -44,14 +44,14 @@ const hasText = (column: string, text: string) =>
 const versionOf = (account: string) => `(SELECT "version" FROM "ListVersion" WHERE "account" = ${account})`
 
 /**
- * A statement that selects a piece of a list, such as `selectPiece`.
+ * A statement that selects a piece of a list, such as `selectPiece`, as bytes: as text, it would be copied three times.
  *
  * @param plants returns FROM and WHERE of the plants after a `seq`
  */
 export const selectPieceOf = (plants: (seq: string) => string): ReadStatement => ({
   kind: 'read',
   sql: `
-    SELECT "json", coalesce("last", 0), EXISTS (SELECT 1 ${plants('"last"')}), ${versionOf('$1')}
+    SELECT CAST("json" AS BLOB), coalesce("last", 0), EXISTS (SELECT 1 ${plants('"last"')}), ${versionOf('$1')}
     FROM (SELECT ${joinJson('$4 * $5')} AS "json", max("seq") AS "last"
           FROM (SELECT "seq", ${asJson('$5')} AS "json" ${plants('$2')} ORDER BY "seq" LIMIT $4))`,
 })

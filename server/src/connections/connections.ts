@@ -18,6 +18,12 @@ export interface Connections {
    * @returns whether to handle it: what follows the last request of a connection is discarded
    */
   admit(request: IncomingMessage, response: ServerResponse): boolean
+  /**
+   * Begins a response, once its turn has come.
+   *
+   * @returns whether to handle its request: none follows the last one of a connection, or one that is sent already
+   */
+  begin(response: ServerResponse): boolean
   /** Makes every response the last one of its connection. */
   drain(): void
   /** Closes all of them, without waiting for anything. */
@@ -89,7 +95,8 @@ export function trackConnections(server: Server, maxConnections: number): Connec
     accepted: () => accepted,
     admit(request, response) {
       const { socket } = request
-      if (ended.has(socket)) {
+      // The parser reads on in what has arrived, also once the connection is destroyed.
+      if (socket.destroyed || ended.has(socket)) {
         discardRest(socket)
         return false
       }
@@ -99,8 +106,13 @@ export function trackConnections(server: Server, maxConnections: number): Connec
         waiting.add(response)
         response.once('close', () => waiting.delete(response))
       }
-      if (request.headers.upgrade !== undefined) endAfterUpgrade(request, response)
-      if (draining) endAfter(response)
+      if (request.headers.upgrade !== undefined) discardAfter(request)
+      return true
+    },
+    begin(response) {
+      const { socket, headers } = response.req
+      if (response.closed || response.headersSent || ended.has(socket)) return false
+      if (draining || headers.upgrade !== undefined) endAfter(response)
       return true
     },
     drain() {
@@ -147,11 +159,10 @@ export function discardRest(socket: Duplex): void {
 }
 
 /**
- * Makes a request that asks for another protocol, which it does not get, the last one of its connection. Node.js loses
- * what follows it in the same packet, and would read what comes next from its middle.
+ * Discards what follows a request that asks for another protocol, which it does not get: Node.js loses what follows it in
+ * the same packet, and would read what comes next from its middle. It is the last one of its connection.
  */
-function endAfterUpgrade(request: IncomingMessage, response: ServerResponse): void {
-  endAfter(response)
+function discardAfter(request: IncomingMessage): void {
   closeLingering(request)
   const push = request.push.bind(request)
   // The parser calls it at the end of a request, before it reads on.

@@ -8,9 +8,12 @@ import type { Express, Request, Response } from 'express'
 import type { Logger } from 'pino'
 import { respondToHalfClosed } from '../node-internals.ts'
 import { rejectTarget, rejectUnparsed } from '../requests/malformed-requests.ts'
+import { trackRequest } from '../requests/track-request.ts'
+import { createTurns } from '../requests/turns.ts'
 import { OperatorError, type Settings } from '../settings.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Connections, limitConnections, trackConnections } from './connections.ts'
+import { addressKey } from './fair-share.ts'
 
 /** Where to listen. */
 interface Address {
@@ -100,15 +103,31 @@ function createHttpServer(
   settings: Settings,
   logger: Logger,
 ): { server: Server; connections: Connections } {
+  const { requestTimeout, keepAliveTimeout, maxConnections, maxRequestsInFlight } = settings
+  const turns = createTurns()
+
   function receive(message: IncomingMessage, reply: ServerResponse): void {
     const [request, response] = [message as Request, reply as Response]
     if (!connections.admit(request, response)) return
+    trackRequest(request, response)
     if (request.headers['transfer-encoding'] !== undefined) yieldBetweenChunks(request)
-    // The app responds to all targets that Express can read.
-    app(request, response, () => rejectTarget(request, response))
+    if (turns.hasTime()) begin(request, response)
+    else if (response.socket || turns.size() < maxRequestsInFlight / 2) void wait(request, response)
+    // Hundreds of requests behind another one may arrive together, and would wait in memory.
+    else request.socket.destroy()
   }
 
-  const { requestTimeout, keepAliveTimeout, maxConnections } = settings
+  async function wait(request: Request, response: Response): Promise<void> {
+    await turns.wait(addressKey(request.socket.remoteAddress))
+    begin(request, response)
+  }
+
+  function begin(request: Request, response: Response): void {
+    if (!connections.begin(response)) return
+    // The app responds to all targets that Express can read.
+    app(request, response, () => rejectTarget(response))
+  }
+
   const headersTimeout = Math.min(HEADERS_TIMEOUT, requestTimeout)
   const options = {
     headersTimeout,

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { StorageError } from '@plant-store/prisma'
+import { createAccountQueue } from '../requests/account-queue.ts'
 import { events } from '../telemetry/events.ts'
-import { createAccountQueue } from './account-queue.ts'
 
 /** How to commit, and how much at a time. */
 export interface GroupCommitOptions<Item, Result> {

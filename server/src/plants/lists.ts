@@ -1,8 +1,8 @@
-import type { ListRange, ListState, Plants } from '@plant-store/prisma'
+import { type ListRange, type ListState, MAX_PIECE_BYTES, type Plants } from '@plant-store/prisma'
 import { LRUCache } from 'lru-cache'
 import { oncePerTurn } from '../requests/once-per-turn.ts'
 import type { JsonPieces } from '../requests/responses.ts'
-import { createReadQueue } from './account-queue.ts'
+import { createTurns } from '../requests/turns.ts'
 
 const MEBIBYTE = 2 ** 20
 /** The size of all cached pieces, each with {@link PIECE_BYTES}, and of those of one list, in bytes. */
@@ -53,7 +53,7 @@ interface Piece {
   readonly last: number
   /** Whether another piece follows. */
   readonly more: boolean
-  /** How many plants to read next: twice as many as have just fitted. */
+  /** How many plants to read next: as many as have just fitted, or twice as many where these would fit too. */
   readonly nextLimit: number
   /** The moment at which it began to be read: a count, see `lastMoment`. */
   readonly begin: number
@@ -107,13 +107,17 @@ const CLOSING = Buffer.from(']')
  * is never older than its request, on any number of servers and whoever else changes plants.
  */
 export function createLists(plants: Plants): Lists {
-  const waitForRead = createReadQueue()
+  const turns = createTurns()
   const cache = new LRUCache<string, CachedList>({ maxSize: MAX_CACHE_BYTES })
   const readState = oncePerTurn<ListState>(plants.states)
   /** The reads that have not ended, by account and range. */
   const running = new Map<string, Reading>()
   /** The moments of requests and reads are numbers: a later one has a larger number. */
   let lastMoment = 0
+
+  async function waitForTurn(account: string, isNext?: boolean): Promise<void> {
+    if (!turns.hasTime()) await turns.wait(account, isNext)
+  }
 
   function find({ account, since, state }: ListRequest, after: number): Piece | undefined {
     if (!state) return undefined
@@ -152,7 +156,7 @@ export function createLists(plants: Plants): Lists {
   async function readPiece(request: ListRequest, range: PieceRange): Promise<Piece> {
     const { account, since, state } = request
     const { after, isFirst } = range
-    await waitForRead(account, !isFirst)
+    await waitForTurn(account, !isFirst)
     const known = find(request, after)
     if (known) return known
     if (!state) return load(account, range, ++lastMoment)
@@ -167,13 +171,14 @@ export function createLists(plants: Plants): Lists {
   async function load(account: string, { isFirst, ...range }: PieceRange, begin: number): Promise<Piece> {
     const { json, last, more, version } = await plants.read(account, range)
     if (json === undefined) {
-      await waitForRead(account, true)
+      await waitForTurn(account, true)
       return load(account, shrink({ ...range, isFirst }), begin)
     }
-    const comma = json === '' ? '' : ','
-    const text = `${isFirst ? '[' : comma}${json}${more ? '' : ']'}`
-    const nextLimit = Math.min(2 * range.limit, MAX_PIECE_PLANTS)
-    return { json: toBuffer(text), last, more, nextLimit, begin, version }
+    const comma = json.length === 0 ? '' : ','
+    const text = enclose(isFirst ? '[' : comma, json, more ? '' : ']')
+    const mayDouble = 2 * text.length <= MAX_PIECE_BYTES && range.limit < MAX_PIECE_PLANTS
+    const nextLimit = mayDouble ? 2 * range.limit : range.limit
+    return { json: text, last, more, nextLimit, begin, version }
   }
 
   /** Reads a list in pieces. Not a generator, which would keep the last piece until the next one. */
@@ -201,14 +206,14 @@ export function createLists(plants: Plants): Lists {
 
   /** Reads the plants of a page, whose end has to be known before its text. */
   async function readPage(request: ListRequest, { after = 0, ...rest }: ListRange): Promise<PlantList> {
-    await waitForRead(request.account)
+    await waitForTurn(request.account)
     const range = { ...rest, after }
     const { account, since } = request
     const page = await share(since, [account, range], () => plants.read(account, range))
     const { json, last, more } = page
     const version = versionOf(page)
     const next = more ? last : undefined
-    if (json !== undefined) return { json: Buffer.from(`[${json}]`), next, version }
+    if (json !== undefined) return { json: enclose('[', json, ']'), next, version }
     return { json: readPieces(request, { ...shrink(range), until: last, isFirst: true }), next, version }
   }
 
@@ -241,9 +246,12 @@ function shrink<Range extends ListRange>(range: Range): Range {
   return { ...range, limit: Math.ceil(range.limit / 8) }
 }
 
-/** Not `Buffer.from`, with which a short text would keep a block of memory that it shares with others. */
-function toBuffer(text: string): Buffer {
-  const buffer = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
-  buffer.write(text)
-  return buffer
+/** Puts text before and after JSON. Not with `Buffer.concat`, whose short results keep a block of memory that they share. */
+function enclose(before: string, json: Buffer, after: string): Buffer {
+  const end = before.length + json.length
+  const text = Buffer.allocUnsafeSlow(end + after.length)
+  text.write(before)
+  json.copy(text, before.length)
+  text.write(after, end)
+  return text
 }

@@ -4,12 +4,10 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ErrorName } from '@plant-store/contract'
-import type { Request, Response } from 'express'
 import { closeLater, discarded, discardRest } from '../connections/connections.ts'
 import { responseOf } from '../node-internals.ts'
 import { HttpError, sendError } from './errors.ts'
 import { COMMON_HEADERS } from './responses.ts'
-import { trackRequest } from './track-request.ts'
 
 /** Node.js would silently use only the first of these. */
 const SINGLE_HEADERS = new Set(['authorization', 'host'])
@@ -42,8 +40,7 @@ function malformed(errorName: ErrorName, message?: string): HttpError {
 }
 
 /** Rejects a request whose target Express cannot read: it would not call any middleware. */
-export function rejectTarget(request: Request, response: Response): void {
-  trackRequest(request, response)
+export function rejectTarget(response: ServerResponse): void {
   const message = 'The request target is invalid. Use a path, or an http or https URL.'
   sendError(response, malformed('badRequest', message))
 }

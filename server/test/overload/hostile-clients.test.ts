@@ -9,6 +9,8 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
+import express from 'express'
+import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { isLong, isNightly } from '../../../test/helpers/long-tests.ts'
@@ -18,6 +20,9 @@ import { createRandom } from '../../../test/helpers/random.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/tokens.ts'
+import { endAfter } from '../../src/connections/connections.ts'
+import { openPublicPort } from '../../src/connections/ports.ts'
+import { readSettings } from '../../src/index.ts'
 import { createRequestsInFlight } from '../../src/requests/requests-in-flight.ts'
 import { openConnection, openSocket, readAll, readResponses } from '../helpers/connection.ts'
 import { addLongList, attack, keepConnecting } from '../helpers/hostile-clients.ts'
@@ -288,6 +293,32 @@ testOnLinux('hundreds of new connections are accepted in a few turns', async () 
   for (; accepted < clients.length; turns++) await nextTurn()
   expect(turns).toBeLessThan(100)
   for (const client of clients) client.destroy()
+})
+
+test.each([
+  ['/last', OPEN],
+  ['/upgrade', { ...OPEN, Connection: 'Upgrade', Upgrade: 'h2c' }],
+])('requests that arrive together are begun in many turns, and none after %s', async (last, headers) => {
+  let [now, turn] = [0, 0]
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => clock.mockRestore())
+  const begun: { path: string; turn: number }[] = []
+  const app = express().use((request, response) => {
+    // As if each took a millisecond.
+    now++
+    begun.push({ path: request.url, turn })
+    if (request.url === '/last') endAfter(response)
+    response.end()
+  })
+  const port = await openPublicPort(app, { ...readSettings({}), port: 0 }, pino({ level: 'silent' }))
+  onTestFinished(() => port.close(0))
+  const sockets = await Promise.all(Array.from({ length: 100 }, () => openSocket(port.url)))
+  for (const socket of sockets) socket.write(get('/first', OPEN) + get(last, headers) + get('/other', OPEN))
+  for (; begun.length < 200; turn++) await nextTurn()
+  await Promise.all(sockets.map((socket) => readAll(socket)))
+  for (const path of ['/first', last]) expect(begun.filter((each) => each.path === path)).toHaveLength(100)
+  expect(begun).toHaveLength(200)
+  for (const { length } of Map.groupBy(begun, ({ turn }) => turn).values()) expect(length).toBeLessThan(20)
 })
 
 test('connections leave files for probes, the database and the log where the process may open few', async () => {

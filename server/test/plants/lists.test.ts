@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ListRange, Plants } from '@plant-store/prisma'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { runs } from '../../../test/helpers/long-tests.ts'
 import { createLists } from '../../src/plants/lists.ts'
 
@@ -49,7 +49,7 @@ function createDatabase(maxBytes = 2 ** 16, wait = async () => {}) {
       await wait()
       const isTooLong = part.length > 1 && json.length > maxBytes
       const last = part.at(-1)?.seq ?? 0
-      return { json: isTooLong ? undefined : json, last, more: rows.length > part.length, version }
+      return { json: isTooLong ? undefined : Buffer.from(json), last, more: rows.length > part.length, version }
     },
   }
   return {
@@ -180,8 +180,12 @@ test('an account reads one list after the other, and others take turns with it',
   const database = createDatabase(100)
   const { read } = database.plants
   const open = new Set<unknown>()
-  let most = 0
+  let [most, now] = [0, 0]
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => clock.mockRestore())
   database.plants.read = (account, range) => {
+    // As if it took a millisecond.
+    now++
     if (account === 'alice' && Number(range.after) < 0) open.add(range.after)
     most = Math.max(most, open.size)
     return read(account, range)

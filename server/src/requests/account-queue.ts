@@ -1,10 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
-
-/**
- * How many pieces are read in a turn of the event loop: SQLite takes up to 4 ms for one, in which nothing else happens.
- */
-const READS_PER_TURN = 8
-
 /** Items that wait. Accounts take turns, however many items one of them adds. */
 export interface AccountQueue<Item> {
   /** Adds an item: as the last one of its account, or as its next one. */
@@ -46,34 +39,4 @@ export function createAccountQueue<Item extends { readonly account: string }>():
     },
     size: () => queues.reduce((sum, own) => sum + own.length, 0),
   }
-}
-
-/**
- * Creates what makes reads of lists wait for their turn, so that however many lists are requested at the same time,
- * other requests are handled meanwhile.
- *
- * An account reads one list after the other: the sooner a list waits for its client, the
- * sooner it can give way to others.
- *
- * @returns a function that resolves once an account may read a piece, the first or a later one of a list
- */
-export function createReadQueue(): (account: string, isLater?: boolean) => Promise<void> {
-  const waiting = createAccountQueue<{ account: string; resolve(): void }>()
-  let running = false
-
-  async function run(): Promise<void> {
-    while (waiting.first()) {
-      for (let count = 0; count < READS_PER_TURN; count++) waiting.take()?.resolve()
-      await nextTurn()
-    }
-    running = false
-  }
-
-  return (account, isLater) =>
-    new Promise((resolve) => {
-      waiting.add({ account, resolve }, isLater)
-      if (running) return
-      running = true
-      void run()
-    })
 }

@@ -1,0 +1,65 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { createAccountQueue } from './account-queue.ts'
+
+/** How long work of one kind may take in a turn of the event loop, in milliseconds. */
+const TURN = 5
+
+/**
+ * Work of one kind, such as reading lists, of which each turn of the event loop does a little: however much arrives
+ * together, everything else, probes too, is handled meanwhile. It is measured, since what fits into a turn depends on the machine.
+ */
+export interface Turns {
+  /** Returns whether work may begin at once: none waits, and this turn has time left. */
+  hasTime(): boolean
+  /**
+   * Waits until work may begin. Accounts, or addresses while no account is known, take turns.
+   *
+   * @param isNext whether it comes before other work of its account. Default: false
+   */
+  wait(account: string, isNext?: boolean): Promise<void>
+  /** Returns how much work waits. */
+  size(): number
+}
+
+/** Creates the turns of one kind of work. */
+export function createTurns(): Turns {
+  const waiting = createAccountQueue<{ account: string; begin(): void }>()
+  let isRunning = false
+  /** When the work of this turn that has not waited has to end; undefined: there is none yet. */
+  let end: number | undefined
+
+  async function run(): Promise<void> {
+    while (waiting.first()) {
+      await nextTurn()
+      const end = performance.now() + TURN
+      do {
+        waiting.take()?.begin()
+        // What it does until it waits for something comes before the next tick.
+        await new Promise<void>((resolve) => process.nextTick(resolve))
+      } while (waiting.first() && performance.now() < end)
+    }
+    isRunning = false
+  }
+
+  return {
+    hasTime() {
+      if (isRunning) return false
+      const now = performance.now()
+      if (end === undefined) {
+        end = now + TURN
+        setImmediate(() => {
+          end = undefined
+        })
+      }
+      return now < end
+    },
+    wait: (account, isNext) =>
+      new Promise((begin) => {
+        waiting.add({ account, begin }, isNext)
+        if (isRunning) return
+        isRunning = true
+        void run()
+      }),
+    size: waiting.size,
+  }
+}
