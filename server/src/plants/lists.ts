@@ -115,10 +115,6 @@ export function createLists(plants: Plants): Lists {
   /** The moments of requests and reads are numbers: a later one has a larger number. */
   let lastMoment = 0
 
-  async function waitForTurn(account: string, isNext?: boolean): Promise<void> {
-    if (!turns.hasTime()) await turns.wait(account, isNext)
-  }
-
   function find({ account, since, state }: ListRequest, after: number): Piece | undefined {
     if (!state) return undefined
     const list = cache.get(account)
@@ -156,7 +152,7 @@ export function createLists(plants: Plants): Lists {
   async function readPiece(request: ListRequest, range: PieceRange): Promise<Piece> {
     const { account, since, state } = request
     const { after, isFirst } = range
-    await waitForTurn(account, !isFirst)
+    if (!turns.hasTime()) await turns.wait(account, !isFirst)
     const known = find(request, after)
     if (known) return known
     if (!state) return load(account, range, ++lastMoment)
@@ -171,7 +167,7 @@ export function createLists(plants: Plants): Lists {
   async function load(account: string, { isFirst, ...range }: PieceRange, begin: number): Promise<Piece> {
     const { json, last, more, version } = await plants.read(account, range)
     if (json === undefined) {
-      await waitForTurn(account, true)
+      if (!turns.hasTime()) await turns.wait(account, true)
       return load(account, shrink({ ...range, isFirst }), begin)
     }
     const comma = json.length === 0 ? '' : ','
@@ -206,7 +202,8 @@ export function createLists(plants: Plants): Lists {
 
   /** Reads the plants of a page, whose end has to be known before its text. */
   async function readPage(request: ListRequest, { after = 0, ...rest }: ListRange): Promise<PlantList> {
-    await waitForTurn(request.account)
+    // Always, so that requests that arrive together share one read.
+    await turns.wait(request.account)
     const range = { ...rest, after }
     const { account, since } = request
     const page = await share(since, [account, range], () => plants.read(account, range))

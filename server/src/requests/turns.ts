@@ -9,7 +9,7 @@ const TURN = 5
  * together, everything else, probes too, is handled meanwhile. It is measured, since what fits into a turn depends on the machine.
  */
 export interface Turns {
-  /** Returns whether work may begin at once: none waits, and this turn has time left. */
+  /** Returns whether work may begin at once, before anything else is awaited: none waits, and this turn has time left. */
   hasTime(): boolean
   /**
    * Waits until work may begin. Accounts, or addresses while no account is known, take turns.
