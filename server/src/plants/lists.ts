@@ -90,9 +90,9 @@ interface ListRequest {
 
 /** A read of the database. */
 interface Reading {
-  /** The moment at which it began. */
-  readonly begin: number
-  readonly result: Promise<unknown>
+  /** The moment at which it began; `Infinity`: it waits for its turn. */
+  begin: number
+  result?: Promise<unknown>
 }
 
 const EMPTY = Buffer.from('[]')
@@ -135,17 +135,23 @@ export function createLists(plants: Plants): Lists {
     cache.set(account, { version, pieces, bytes: size }, { size })
   }
 
-  /** Begins a read, or returns the one with the same key that another request has begun since this one arrived. */
-  function share<Result>(since: number, key: unknown, run: (begin: number) => Promise<Result>): Promise<Result> {
+  /**
+   * Reads, or returns what another request with the same key reads and has not begun to read before this one arrived.
+   *
+   * @param read calls `begin` when it begins, which returns that moment
+   */
+  function share<Result>(since: number, key: unknown, read: (begin: () => number) => Promise<Result>): Promise<Result> {
     const name = JSON.stringify(key)
     const other = running.get(name)
     if (other && other.begin > since) return other.result as Promise<Result>
-    const begin = ++lastMoment
-    const reading = { begin, result: run(begin) }
-    const end = () => running.get(name) === reading && running.delete(name)
+    const reading: Reading = { begin: Number.POSITIVE_INFINITY }
     running.set(name, reading)
-    reading.result.then(end, end)
-    return reading.result
+    const result = read(() => {
+      reading.begin = ++lastMoment
+      return reading.begin
+    }).finally(() => running.get(name) === reading && running.delete(name))
+    reading.result = result
+    return result
   }
 
   /** Reads a piece of a list, or takes it from another request that has read it since this one arrived. */
@@ -157,7 +163,7 @@ export function createLists(plants: Plants): Lists {
     if (known) return known
     if (!state) return load(account, range, ++lastMoment)
     return share(since, [account, after], async (begin) => {
-      const piece = await load(account, range, begin)
+      const piece = await load(account, range, begin())
       store(account, after, piece)
       return piece
     })
@@ -202,11 +208,13 @@ export function createLists(plants: Plants): Lists {
 
   /** Reads the plants of a page, whose end has to be known before its text. */
   async function readPage(request: ListRequest, { after = 0, ...rest }: ListRange): Promise<PlantList> {
-    // Always, so that requests that arrive together share one read.
-    await turns.wait(request.account)
     const range = { ...rest, after }
     const { account, since } = request
-    const page = await share(since, [account, range], () => plants.read(account, range))
+    const page = await share(since, [account, range], async (begin) => {
+      await turns.wait(account)
+      begin()
+      return plants.read(account, range)
+    })
     const { json, last, more } = page
     const version = versionOf(page)
     const next = more ? last : undefined
