@@ -4,7 +4,8 @@ import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { databaseFile } from '../src/address.ts'
 import { StorageError } from '../src/engine.ts'
 import { rejectTransaction } from '../src/prisma-client.ts'
-import { connect, createClientAdapter } from '../src/sqlite/driver-adapter.ts'
+import { createClientAdapter } from '../src/sqlite/driver-adapter.ts'
+import { connect } from '../src/sqlite/file-guard.ts'
 import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schema-engine-database.ts'
 
 /** How long another process may keep the file locked, in milliseconds. */

@@ -5,17 +5,9 @@ import type { Engine, OpenedDatabase, OpenOptions, ReadStatement, Session, SqlVa
 import { StorageError } from '../engine.ts'
 import { createWriteGate, limitTime, REQUEST_PATIENCE, retry } from '../patience.ts'
 import { backup, syncFolder } from './backup.ts'
-import {
-  connect,
-  createClientAdapter,
-  numbered,
-  type Parameters,
-  type Result,
-  type RunStatement,
-  toConnection,
-} from './driver-adapter.ts'
+import { createClientAdapter, numbered, type RunStatement, toConnection } from './driver-adapter.ts'
 import { stateError, translate, WRITER_LATE } from './errors.ts'
-import { connectGuarded } from './file-guard.ts'
+import { connect, connectGuarded, type Parameters, type Result } from './file-guard.ts'
 import { statements } from './statements.ts'
 import { FIRST_QUERY, OPENING, openInThread, openThread } from './thread.ts'
 

@@ -2,9 +2,15 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { StorageError } from '../engine.ts'
-import type { FileConnection, Parameters, Result } from './driver-adapter.ts'
 import { toPlainError } from './errors.ts'
-import { connectGuarded, type GuardedConnection, type OpenedFiles } from './file-guard.ts'
+import {
+  connectGuarded,
+  type FileConnection,
+  type GuardedConnection,
+  type OpenedFiles,
+  type Parameters,
+  type Result,
+} from './file-guard.ts'
 
 /** How often the files are checked without a statement, in milliseconds: less than another process takes to start. */
 const CHECK_INTERVAL = 100

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { runSql } from '../../../test/helpers/database/databases.ts'
-import { connect, numbered } from '../../src/sqlite/driver-adapter.ts'
+import { numbered } from '../../src/sqlite/driver-adapter.ts'
+import { connect } from '../../src/sqlite/file-guard.ts'
 import { selectPieceOf } from '../../src/sqlite/statements.ts'
 import { newMigrated } from '../helpers/open-client.ts'
 import { readFilter } from '../helpers/read-filter.ts'
