@@ -44,13 +44,13 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
   const opened = await engine.open(options)
   try {
     const prisma = createPrisma(await engine.loadClient(), opened.adapter)
-    const plants = createPlants(opened, engine.statements)
+    const plants = createPlants(prisma, opened, engine.statements)
     const tokens = createTokens(prisma, opened, engine.statements)
 
     /** Fails if requests would fail now, which read the same as this does. */
     async function prove(): Promise<void> {
       await opened.probe()
-      await Promise.all([plants.states(['']), plants.read('', { limit: 1 }), tokens.find([''])])
+      await Promise.all([plants.states(['']), plants.read('', { limit: 1 }), tokens.find('')])
     }
 
     return {

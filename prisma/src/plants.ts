@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { OpenedDatabase, Statements } from './engine.ts'
+import type { Prisma } from './prisma-client.ts'
 
 /** The plants of all accounts. */
 export interface Plants {
@@ -13,6 +14,8 @@ export interface Plants {
   states(accounts: readonly string[]): Promise<ListState[]>
   /** Reads a piece of an account's list, in order of creation, with one short statement. */
   read(account: string, range: ListRange): Promise<ListPiece>
+  /** Returns whether no account has a plant. */
+  isEmpty(): Promise<boolean>
 }
 
 /**
@@ -86,6 +89,7 @@ const NOTHING: PieceRow = [null, 0, false, null]
  * last calls, up to 60 MB of batches, and delays when results are freed (docs/decisions/013-prisma-client.md).
  */
 export function createPlants(
+  { plant: table }: Pick<Prisma, 'plant'>,
   { read, write }: Pick<OpenedDatabase, 'read' | 'write'>,
   { insertPlants, comparePlants, selectStates, selectPiece }: Statements,
 ): Plants {
@@ -116,6 +120,8 @@ export function createPlants(
         version: version ?? undefined,
       }
     },
+
+    isEmpty: async () => (await table.findFirst({ select: { id: true } })) === null,
   }
 }
 

@@ -19,6 +19,8 @@ export interface RunningServer {
   /** The URL of the admin port; undefined if there is none. */
   adminUrl: string | undefined
   tokens: TokenStore
+  /** Whether there is neither a token nor a plant yet. */
+  isEmpty(): Promise<boolean>
   /** Reports that it is not ready any more, waits for requests in flight, then closes the database. */
   close(): Promise<void>
 }
@@ -86,6 +88,7 @@ export async function startServer(
     url: port.url,
     adminUrl: admin?.url,
     tokens,
+    isEmpty: async () => (await database.plants.isEmpty()) && (await database.tokens.isEmpty()),
     close() {
       closing ??= shutDown(port, settings, status).finally(() => rest.disposeAsync())
       return closing

@@ -80,7 +80,7 @@ function urlOf(text: string): string {
 
 /** Opens a database and uses it, and returns the message of the error. */
 const open = (text: string) =>
-  outcomeOf(openDatabase(urlOf(text)).then(({ tokens, close }) => tokens.isEmpty().finally(close)))
+  outcomeOf(openDatabase(urlOf(text)).then(({ plants, close }) => plants.isEmpty().finally(close)))
 
 const FAILS = 'cannot be reached over TLS: check sslmode and the certificates \\('
 const UNTRUSTED = new RegExp(`${FAILS}.*certificate`)

@@ -71,13 +71,13 @@ async function announce(server: RunningServer, context: Context): Promise<void> 
 }
 
 /**
- * Prints how to begin if the database has no token: a token and calls that work as pasted. In production, where
+ * Prints how to begin if the database is empty: a token and calls that work as pasted. In production, where
  * others read the output, a line of the log says how to create one instead. A greeting that fails is
  * logged: the server serves without it.
  */
 async function greetIfEmpty(server: RunningServer, { settings, logger, print }: Context): Promise<void> {
   try {
-    if (!(await server.tokens.isEmpty())) return
+    if (!(await server.isEmpty())) return
     if (settings.nodeEnv === 'production') {
       logger.info({ event: 'empty database' }, `the plant store is empty: ${explainTokens()}`)
       return
