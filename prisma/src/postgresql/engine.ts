@@ -174,12 +174,17 @@ async function usePool<Result>(pool: Pool, run: (pool: Pool) => Promise<Result>)
 
 /** Begins a transaction in which nothing can be written, on the primary. */
 const READ_ONLY = `SET TRANSACTION READ ONLY; SELECT WHERE ${ON_PRIMARY}`
+/** PostgreSQL's code of a write where only reads are possible. */
+const WRITES = '25006'
 
 /** Runs a statement that reads: as it is if it has its condition, any other in a transaction that only reads. */
 function runRead(pool: Pool, { hasCondition }: ReadStatement, query: Query, patience: number): Promise<Rows> {
   const inTransaction = async () => {
     await using transaction = await pool.beginTransaction(READ_ONLY)
-    return await transaction.run(query)
+    return await transaction.run(query).catch((error) => {
+      // The transaction is what rejects it, not the server: a mistake in the statement.
+      throw error.cause?.code === WRITES ? error.cause : error
+    })
   }
   return retry(() => (hasCondition ? pool.run(query) : inTransaction()), { patience })
 }
