@@ -50,7 +50,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
     /** Fails if requests would fail now, which read the same as this does. */
     async function prove(): Promise<void> {
       await opened.probe()
-      await Promise.all([plants.states(['']), plants.read('', { limit: 1 }), tokens.find('')])
+      await Promise.all([plants.states(['']), plants.read('', { limit: 1 }), tokens.find([''])])
     }
 
     return {

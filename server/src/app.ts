@@ -81,8 +81,8 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
         countRequest?.(request.identity.tokenId, response)
         await readBody(request, response)
         next()
-        // The validated body is the handler's: fields that the schema ignores need not stay in
-        // memory until the response.
+        // ts-rest has validated the body within `next`, and the handler has the result: fields that
+        // the schema ignores need not stay in memory until the response.
         request.body = undefined as never
       },
     ],

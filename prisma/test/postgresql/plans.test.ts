@@ -127,7 +127,7 @@ async function useAll(database: Database, name: string): Promise<void> {
   await plants.states(added.map(({ account }) => account))
   await plants.states(['large'])
   await tokens.create({ id: name, hash: name, account: 'large', scopes: ['read'], label: null, expiresAt: null })
-  expect(await tokens.find(name)).toMatchObject({ id: name })
+  expect(await tokens.find([name])).toMatchObject([{ id: name }])
   expect(await tokens.revoke(name)).toMatchObject({ id: name })
   expect(await tokens.list()).toHaveLength(1)
   await runSql(server.url('plants'), 'DELETE FROM "Token"')

@@ -40,7 +40,7 @@ interface Waiter<Item, Result> {
  *
  * Where a commit takes long, the next one waits a little for those who get their results and come back
  * with the next item. Without that pause, two halves would take turns, and a slow disk would store half as
- * much. A lone item never waits.
+ * much. An item that comes alone, with no commit before it, waits for one turn of the event loop.
  *
  * A batch takes from each waiting account in turn, so that none waits for all that another one sends.
  *

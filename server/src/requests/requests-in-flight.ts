@@ -23,19 +23,16 @@ const ADDRESS = ' '
 const WITH_PORT = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/
 
 /**
- * A request from its beginning until the operating system has taken its response. It is in one of these states:
- *
- * - working: the server works on the request.
- * - waiting: the request waits for its client, which sends the body or reads the response. It gives way to others.
- * - shed: the request has no place among those in flight, and gets a response with an error.
- * - done: nothing of the request is in memory any more.
+ * A request from its beginning until the operating system has taken its response. The server works on it, or it waits for
+ * its client, which sends the body or reads the response: then it gives way to others. One that is shed has no place among
+ * those in flight, and is kept until its error is sent.
  */
 export interface Slot {
   readonly request: Request
   readonly response: Response
   /** The position among all slots. */
   index: number
-  /** Who it shares the places as: its address or account; undefined: the request is shed, or done. */
+  /** Who it shares the places as: its address or account; undefined: it has no place. */
   sharer: string | undefined
   /** Since when the request is waiting, by `performance.now()`; undefined: it is not. */
   waitsSince: number | undefined

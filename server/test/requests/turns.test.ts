@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { oncePerTurn } from '../../src/requests/once-per-turn.ts'
+import { oncePerTurn } from '../../src/requests/turns.ts'
 
 test('a turn has one read, of each key once, and no request shares or awaits one that has begun', async () => {
   const reads: { keys: readonly string[]; end(values: string[]): void }[] = []
