@@ -141,8 +141,8 @@ export function createLists(plants: Plants): Lists {
       if (!state || state.last === 0) return { json: EMPTY, next: undefined, version }
       const range = { ...bounds, after: bounds.after ?? 0, limit: FIRST_PIECE_PLANTS, isFirst: true }
       const rest = { next: undefined, version }
-      if (after !== undefined)
-        return { json: readPieces({ account, arrival }, { ...range, until: state.last }), ...rest }
+      const isWhole = Object.values(bounds).every((bound) => bound === undefined)
+      if (!isWhole) return { json: readPieces({ account, arrival }, { ...range, until: state.last }), ...rest }
       const request = { account, arrival, state }
       const first = cache.find(request, 0) ?? (await readPiece(request, range))
       return { json: first.more ? readPieces(request, range, first) : first.json, ...rest }
