@@ -20,18 +20,12 @@ const TOO_LARGE = 10 ** 19
 /** The end of those messages of `JSON.parse` that do not quote the text. */
 const POSITION = / at position (\d+) \(line \d+ column \d+\)$/
 
-/**
- * An object of at most so many characters is scanned character by character; a longer one may
- * have more than {@link MAX_VALUES}.
- */
+/** Longer texts may have more than {@link MAX_VALUES}. */
 const MAX_PLAIN = 1_000
-/** What may be a number that is not exact: one with many digits, a fraction or an exponent. */
-const INEXACT = /\d{16}|\d[.Ee]/
-const QUOTE = 34
-const COLON = 58
-const BACKSLASH = 92
-const OPENING_BRACKET = 91
-const OPENING_BRACE = 123
+/** What a plain body lacks: numbers that may not be exact, with many digits, a fraction or an exponent, and arrays. */
+const NOT_PLAIN = /\d{16}|\d[.Ee]|\[/
+/** The end of each key. Other texts that look like it only make a body less plain. */
+const KEY_END = /"\s*:/g
 
 /** `JSON.parse` with a reviver that sees how a value is written, which TypeScript does not know yet. */
 const parseSource = JSON.parse as (
@@ -57,37 +51,16 @@ export function parseJson(text: string): unknown {
 
 /**
  * Parses what most bodies are, in a third of the time: a short object of texts and small integers, with as many keys as
- * are written. Undefined: it is something else.
+ * are written, and no object within it that has any. Undefined: it is something else.
  */
-function parsePlain(text: string): object | undefined {
-  if (text.length > MAX_PLAIN || INEXACT.test(text)) return undefined
-  const keys = countPlainKeys(text)
-  if (keys === undefined) return undefined
+function parsePlain(text: string): unknown {
+  if (text.length > MAX_PLAIN || NOT_PLAIN.test(text)) return undefined
   try {
     const value: object = JSON.parse(text)
-    return Object.keys(value).length === keys ? value : undefined
+    return Object.keys(value).length === text.match(KEY_END)?.length ? value : undefined
   } catch {
     return undefined
   }
-}
-
-/**
- * Counts the keys of a text that begins with an object, and has no other and no array;
- * undefined if it is not like that.
- */
-function countPlainKeys(text: string): number | undefined {
-  if (text.charCodeAt(0) !== OPENING_BRACE) return undefined
-  let colons = 0
-  let isInText = false
-  for (let index = 1; index < text.length; index++) {
-    const character = text.charCodeAt(index)
-    if (character === QUOTE) isInText = !isInText
-    else if (isInText) {
-      if (character === BACKSLASH) index++
-    } else if (character === COLON) colons++
-    else if (character === OPENING_BRACE || character === OPENING_BRACKET) return undefined
-  }
-  return colons
 }
 
 function parseWithSource(text: string): unknown {
