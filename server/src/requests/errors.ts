@@ -85,6 +85,8 @@ export function createErrorHandler(logger: Logger): ErrorRequestHandler {
     const failure = toHttpError(error)
     if (failure.status >= 500) log(failure, request.requestId)
     if (response.headersSent) {
+      // For the log and the metrics.
+      response.statusCode = failure.status
       response.destroy(failure)
       return
     }
