@@ -10,7 +10,7 @@ import { createErrorHandler, toValidationError } from './requests/errors.ts'
 import { rejectMalformed } from './requests/malformed-requests.ts'
 import { byPath, createCors, createPathCheck } from './requests/paths-and-origins.ts'
 import { createRateLimit } from './requests/rate-limit.ts'
-import type { RequestsInFlight, Slot } from './requests/requests-in-flight.ts'
+import type { RequestInFlight, RequestsInFlight } from './requests/requests-in-flight.ts'
 import { extendResponses } from './requests/responses.ts'
 import type { Settings } from './settings.ts'
 
@@ -19,7 +19,7 @@ declare global {
     /** What the checks know of a request. */
     interface Request {
       /** What the requests in flight know of it. */
-      slot: Slot
+      inFlight: RequestInFlight
       /** Names it in the log; it is also the header `X-Request-Id` of the response. */
       requestId: string
       /** The known path that it matches, of the contract or the docs, such as `/plants`; undefined: none. */

@@ -28,7 +28,7 @@ export function stopBlocking(terminal: NodeJS.WriteStream & { fd: number } & Han
  * Returns how many bytes of a connection the operating system has taken. `bytesWritten` of a socket counts a write at
  * its begin, and a long one is taken in parts, which only the handle counts; the timeouts of Node.js look at it, too.
  */
-export function countTaken({ _handle }: Socket & Handled): number {
+export function countSentBytes({ _handle }: Socket & Handled): number {
   return _handle ? _handle.bytesWritten - _handle.writeQueueSize : 0
 }
 

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { events } from '../telemetry/events.ts'
-import { addressKey, createFairShare } from './fair-share.ts'
+import { addressKey, createPlaces } from './places.ts'
 
 /** The connections of a server, from the moment it accepts them until they are closed, whatever happens in between. */
 export interface Connections {
@@ -67,7 +67,7 @@ export function limitConnections(maxConnections: number, logger: Logger): number
  * of them what belongs to it.
  */
 export function trackConnections(server: Server, maxConnections: number): Connections {
-  const share = createFairShare(maxConnections)
+  const places = createPlaces(maxConnections)
   /** Each with its responses that wait for an earlier one. */
   const open = new Map<Socket, Set<ServerResponse>>()
   let draining = false
@@ -75,16 +75,16 @@ export function trackConnections(server: Server, maxConnections: number): Connec
   server.on('connection', (socket: Socket) => {
     accepted++
     const address = addressKey(socket.remoteAddress)
-    if (!share.hasRoom(address)) {
+    if (!places.hasRoom(address)) {
       events.emit('requestRejected', 'connections')
       socket.destroy()
       return
     }
-    share.take(address)
+    places.take(address)
     const waiting = new Set<ServerResponse>()
     open.set(socket, waiting)
     socket.once('close', () => {
-      share.release(address)
+      places.release(address)
       open.delete(socket)
       for (const response of waiting) response.destroy()
     })

@@ -13,7 +13,7 @@ import { OperatorError, type Settings } from '../settings.ts'
 import { trackRequest } from '../telemetry/events.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Connections, limitConnections, trackConnections } from './connections.ts'
-import { addressKey } from './fair-share.ts'
+import { addressKey } from './places.ts'
 
 /** Where to listen. */
 interface Address {

@@ -15,7 +15,7 @@ export interface AccountQueue<Item> {
 export function createAccountQueue<Item extends { readonly account: string }>(): AccountQueue<Item> {
   /**
    * The items of each account, in the order of the accounts. Few wait at a time, and a Map
-   * would be slower (fair-share.ts).
+   * would be slower (places.ts).
    */
   let queues: Item[][] = []
   return {

@@ -1,7 +1,7 @@
 import { isIP, SocketAddress } from 'node:net'
 import type { Request, Response } from 'express'
-import { addressKey, createFairShare } from '../connections/fair-share.ts'
-import { countTaken } from '../node-internals.ts'
+import { addressKey, createPlaces, type Places } from '../connections/places.ts'
+import { countSentBytes } from '../node-internals.ts'
 import type { Settings } from '../settings.ts'
 import { events } from '../telemetry/events.ts'
 import { unavailable } from './errors.ts'
@@ -16,7 +16,7 @@ const CHECK_INTERVAL = 1_000
  */
 const SCAN_INTERVAL = 5
 
-/** Begins the name of an address among those who share: that of no account does. */
+/** Begins the name of a client that is an address: that of no account does. */
 const ADDRESS = ' '
 
 /** What some proxies write into `X-Forwarded-For`: `192.0.2.7:4711` or `[2001:db8::1]:4711`. */
@@ -24,20 +24,20 @@ const WITH_PORT = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/
 
 /**
  * A request from its beginning until the operating system has taken its response. The server works on it, or it waits for
- * its client, which sends the body or reads the response: then it gives way to others. One that is shed has no place among
- * those in flight, and is kept until its error is sent.
+ * its client, which sends the body or reads the response: then it gives way to others. One that is shed has no place, and
+ * is kept until its error is sent.
  */
-export interface Slot {
+export interface RequestInFlight {
   readonly request: Request
   readonly response: Response
-  /** The position among all slots. */
+  /** Its position among all. */
   index: number
-  /** Who it shares the places as: its address or account; undefined: it has no place. */
-  sharer: string | undefined
+  /** Whose place it has: an address or an account; undefined: it has none. */
+  client: string | undefined
   /** Since when the request is waiting, by `performance.now()`; undefined: it is not. */
   waitsSince: number | undefined
   /** How many bytes of the connection the operating system had taken then. */
-  taken: number
+  sentBytes: number
 }
 
 /** The requests in flight of a server. */
@@ -55,7 +55,7 @@ export interface RequestsInFlight {
    *
    * @throws {HttpError} `unavailable` if the account has its share of requests in flight
    */
-  countForAccount(request: Pick<Request, 'slot' | 'identity'>): void
+  countForAccount(request: Pick<Request, 'inFlight' | 'identity'>): void
   /** Returns how many requests are in flight. */
   count(): number
 }
@@ -76,142 +76,157 @@ export function createRequestsInFlight({
   maxRequestsInFlight,
   trustProxy,
 }: Pick<Settings, 'maxRequestsInFlight' | 'trustProxy'>): RequestsInFlight {
-  const share = createFairShare(maxRequestsInFlight)
-  /** Also those of shed requests, until they have their response. */
-  const slots: Slot[] = []
+  const places = createPlaces(maxRequestsInFlight)
+  /** Also shed requests, until they have their response. */
+  const all: RequestInFlight[] = []
+  const waiting = createWaitingRequests(all, places)
   let timer: NodeJS.Timeout | undefined
-  let nextScan = 0
-  /** Whether the last scan found nothing that gives way. */
-  let wasFutile = false
-  /** The requests of each client that waited for it at the last scan: at the end, the one that has waited longest. */
-  let waiting = new Map<string, Slot[]>()
-
-  function release(slot: Slot): void {
-    if (slot.sharer !== undefined) share.release(slot.sharer)
-    slot.sharer = undefined
-  }
-
-  function remove(slot: Slot): void {
-    // Removed before, its position is that of another one.
-    if (slots[slot.index] !== slot) return
-    release(slot)
-    const last = slots.pop() ?? slot
-    last.index = slot.index
-    if (last !== slot) slots[slot.index] = last
-  }
 
   /** Takes a place for an address or an account, or throws `unavailable`. */
-  function hold(slot: Slot, sharer: string): void {
+  function takePlace(taker: RequestInFlight, client: string): void {
     // What could not be parsed has its response while its token is looked up; nothing would release it any more.
-    if (isDone(slot)) return
-    const isBehind = !slot.response.socket
-    const isFull = isBehind && share.used() >= maxRequestsInFlight / 2
-    if (!isFull && (share.hasRoom(sharer) || makeRoom(sharer))) {
-      share.take(sharer)
-      slot.sharer = sharer
+    if (isDone(taker)) return
+    const isBehind = !taker.response.socket
+    const isFull = isBehind && places.taken() >= maxRequestsInFlight / 2
+    if (!isFull && (places.hasRoom(client) || waiting.makeRoom(client))) {
+      places.take(client)
+      taker.client = client
       return
     }
     // Its response would wait in memory for those to earlier requests.
-    if (isBehind) slot.request.socket.destroy()
+    if (isBehind) taker.request.socket.destroy()
     // A random time, so that clients that were rejected together do not retry together.
     const seconds = 1 + Math.floor(Math.random() * 3)
     events.emit('requestRejected', 'in-flight')
     throw unavailable('The server has more requests than it can handle. Retry later.', seconds)
   }
 
-  /** Removes the requests that are done, and notes the waiting ones of each client. */
-  function scan(now: number): void {
-    for (const slot of [...slots]) {
-      if (isDone(slot)) remove(slot)
-      noteWaiting(slot, now)
-    }
-    const sorted = slots
-      .filter(({ waitsSince, sharer }) => waitsSince !== undefined && sharer !== undefined)
-      .sort((one, other) => Number(one.waitsSince) - Number(other.waitsSince))
-      .reverse()
-    waiting = Map.groupBy(sorted, ({ sharer }) => sharer as string)
-  }
-
-  /** Whose waiting request gives way to another one of a client; undefined: nobody's. */
-  function chooseWaiting(sharer: string): string | undefined {
-    let [most, count] = [sharer, share.heldBy(sharer) + 1]
-    for (const [other, { length }] of waiting) if (length > count) [most, count] = [other, length]
-    return most === sharer && !isAddress(sharer) ? undefined : most
-  }
-
-  /** Takes the waiting request that gives way to another one of a client; undefined: none does. */
-  function takeLongest(sharer: string): Slot | undefined {
-    const most = chooseWaiting(sharer)
-    const queue = waiting.get(most ?? '') ?? []
-    let longest = queue.pop()
-    // It has got its response since, or counts for its account.
-    while (longest && longest.sharer !== most) longest = queue.pop()
-    return longest
-  }
-
-  /**
-   * Makes room for a client: removes what is done or, if that is not enough, ends a waiting request of the client with
-   * most of them, unless this client has about as many requests; then, one of its own address.
-   *
-   * @returns whether there is room now
-   */
-  function makeRoom(sharer: string): boolean {
-    const now = performance.now()
-    let longest = now < nextScan ? takeLongest(sharer) : undefined
-    if (!longest && (now >= nextScan || !wasFutile)) {
-      scan(now)
-      nextScan = now + SCAN_INTERVAL
-      if (share.hasRoom(sharer)) return true
-      longest = takeLongest(sharer)
-      wasFutile = longest === undefined
-    }
-    if (!longest) return false
-    release(longest)
-    longest.request.socket.destroy()
-    events.emit('requestRejected', 'gave-way')
-    return true
-  }
-
   function disconnectUnread(): void {
     const now = performance.now()
-    scan(now)
-    for (const slot of slots) {
-      const { waitsSince = now, request } = slot
-      if (isUnread(slot) && now - waitsSince >= MAX_UNREAD) request.socket.destroy()
+    waiting.scan(now)
+    for (const each of all) {
+      const { waitsSince = now, request } = each
+      if (isUnread(each) && now - waitsSince >= MAX_UNREAD) request.socket.destroy()
     }
-    if (slots.length > 0) return
+    if (all.length > 0) return
     clearInterval(timer)
     timer = undefined
   }
 
   return {
     add(request, response) {
-      const slot = { request, response, index: slots.length, sharer: undefined, waitsSince: undefined, taken: 0 }
-      request.slot = slot
-      slots.push(slot)
+      const added = { request, response, index: all.length, client: undefined, waitsSince: undefined, sentBytes: 0 }
+      request.inFlight = added
+      all.push(added)
       timer ??= setInterval(disconnectUnread, CHECK_INTERVAL).unref()
       response.once('close', () => {
         // Without a response yet, the server still works on it; a scan removes it later.
-        if (isDone(slot)) remove(slot)
+        if (isDone(added)) remove(all, places, added)
       })
     },
 
     countForAddress(request) {
       const address = trustProxy === undefined ? request.socket.remoteAddress : clientAddress(request)
-      hold(request.slot, ADDRESS + addressKey(address))
+      takePlace(request.inFlight, ADDRESS + addressKey(address))
     },
 
-    countForAccount({ slot, identity }) {
-      release(slot)
-      hold(slot, identity.account)
+    countForAccount({ inFlight, identity }) {
+      releasePlace(places, inFlight)
+      takePlace(inFlight, identity.account)
     },
 
-    count: share.used,
+    count: places.taken,
   }
 }
 
-function isAddress(sharer: string): boolean {
-  return sharer.startsWith(ADDRESS)
+function releasePlace(places: Places, holder: RequestInFlight): void {
+  if (holder.client !== undefined) places.release(holder.client)
+  holder.client = undefined
+}
+
+function remove(all: RequestInFlight[], places: Places, removed: RequestInFlight): void {
+  // Removed before, its position is that of another one.
+  if (all[removed.index] !== removed) return
+  releasePlace(places, removed)
+  const last = all.pop() ?? removed
+  last.index = removed.index
+  if (last !== removed) all[removed.index] = last
+}
+
+/** The requests that wait for their clients, and give way. */
+interface WaitingRequests {
+  /** Removes the requests that are done, and notes the waiting ones of each client. */
+  scan(now: number): void
+  /**
+   * Makes room for a client: removes what is done or, if that is not enough, ends a waiting request of the client with
+   * most of them, unless this client has about as many requests; then, one of its own address.
+   *
+   * @returns whether there is room now
+   */
+  makeRoom(client: string): boolean
+}
+
+/** Creates what finds the waiting requests among all. */
+function createWaitingRequests(all: RequestInFlight[], places: Places): WaitingRequests {
+  let nextScan = 0
+  /** Whether the last scan found nothing that gives way. */
+  let wasFutile = false
+  /** The requests of each client that waited for it at the last scan: at the end, the one that has waited longest. */
+  let waiting = new Map<string, RequestInFlight[]>()
+
+  function scan(now: number): void {
+    for (const each of [...all]) {
+      if (isDone(each)) remove(all, places, each)
+      noteWaiting(each, now)
+    }
+    const sorted = all
+      .filter(({ waitsSince, client }) => waitsSince !== undefined && client !== undefined)
+      .sort((one, other) => Number(one.waitsSince) - Number(other.waitsSince))
+      .reverse()
+    waiting = Map.groupBy(sorted, ({ client }) => client as string)
+  }
+
+  /** Whose waiting request gives way to another one of a client; undefined: nobody's. */
+  function chooseWaiting(client: string): string | undefined {
+    let [most, count] = [client, places.takenBy(client) + 1]
+    for (const [other, { length }] of waiting) if (length > count) [most, count] = [other, length]
+    return most === client && !isAddress(client) ? undefined : most
+  }
+
+  /** Returns the waiting request that gives way to another one of a client; undefined: none does. */
+  function findLongest(client: string): RequestInFlight | undefined {
+    const most = chooseWaiting(client)
+    const queue = waiting.get(most ?? '') ?? []
+    let longest = queue.pop()
+    // It has got its response since, or counts for its account.
+    while (longest && longest.client !== most) longest = queue.pop()
+    return longest
+  }
+
+  return {
+    scan,
+
+    makeRoom(client) {
+      const now = performance.now()
+      let longest = now < nextScan ? findLongest(client) : undefined
+      if (!longest && (now >= nextScan || !wasFutile)) {
+        scan(now)
+        nextScan = now + SCAN_INTERVAL
+        if (places.hasRoom(client)) return true
+        longest = findLongest(client)
+        wasFutile = longest === undefined
+      }
+      if (!longest) return false
+      releasePlace(places, longest)
+      longest.request.socket.destroy()
+      events.emit('requestRejected', 'gave-way')
+      return true
+    },
+  }
+}
+
+function isAddress(client: string): boolean {
+  return client.startsWith(ADDRESS)
 }
 
 /**
@@ -229,27 +244,27 @@ function clientAddress({ ip = '', socket }: Request): string | undefined {
 }
 
 /** Whether a request is done: the server has responded, and the client has everything or is gone. */
-function isDone({ response }: Slot): boolean {
+function isDone({ response }: RequestInFlight): boolean {
   return response.closed && (response.headersSent || response.writableEnded)
 }
 
 /** Whether a part of a response waits for its client. Node.js gives a connection to one of its responses at a time. */
-function isUnread({ response }: Slot): boolean {
+function isUnread({ response }: RequestInFlight): boolean {
   return response.socket !== null && response.writableLength > 0
 }
 
 /** Whether a body is being read, and has not arrived. */
-function isArriving({ request, response }: Slot): boolean {
+function isArriving({ request, response }: RequestInFlight): boolean {
   return response.socket !== null && request.readableFlowing === true && !request.complete
 }
 
 /** Notes since when a request is waiting: since the last time that the operating system took a part of its response. */
-function noteWaiting(slot: Slot, now: number): void {
-  if (!isUnread(slot) && !isArriving(slot)) {
-    slot.waitsSince = undefined
+function noteWaiting(noted: RequestInFlight, now: number): void {
+  if (!isUnread(noted) && !isArriving(noted)) {
+    noted.waitsSince = undefined
     return
   }
-  const taken = countTaken(slot.request.socket)
-  if (slot.waitsSince === undefined || slot.taken !== taken) slot.waitsSince = now
-  slot.taken = taken
+  const sentBytes = countSentBytes(noted.request.socket)
+  if (noted.waitsSince === undefined || noted.sentBytes !== sentBytes) noted.waitsSince = now
+  noted.sentBytes = sentBytes
 }

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { memoryInUse } from '../../../test/helpers/memory-in-use.ts'
 import { until } from '../../../test/helpers/programs.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { createFairShare } from '../../src/connections/fair-share.ts'
+import { createPlaces } from '../../src/connections/places.ts'
 import { readSettings } from '../../src/index.ts'
 import { HttpError } from '../../src/requests/errors.ts'
 import { createRateLimit } from '../../src/requests/rate-limit.ts'
@@ -82,16 +82,16 @@ test('a flood of tokens is counted in bounded memory, and resets none that goes 
   count('bob', response)
 })
 
-test('clients that hold nothing any more take no memory, and those that hold something are kept', () => {
-  const share = createFairShare(100)
-  for (let place = 0; place < 60; place++) share.take('alice')
+test('clients without a place take no memory, and those that have one are kept', () => {
+  const places = createPlaces(100)
+  for (let place = 0; place < 60; place++) places.take('alice')
   const before = memoryInUse()
   for (let client = 0; client < 100_000; client++) {
-    share.take(`client ${client}`)
-    share.release(`client ${client}`)
+    places.take(`client ${client}`)
+    places.release(`client ${client}`)
   }
   expect(memoryInUse() - before).toBeLessThan(5e6)
-  expect([share.used(), share.heldBy('alice')]).toEqual([60, 60])
+  expect([places.taken(), places.takenBy('alice')]).toEqual([60, 60])
 })
 
 test('a request that is removed twice does not take the place of another one, whose client reads nothing', () => {
