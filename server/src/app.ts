@@ -4,7 +4,6 @@ import express from 'express'
 import type { Logger } from 'pino'
 import { createAuthentication, type FindToken, type Identity } from './accounts/authentication.ts'
 import { createDocs } from './docs/serve-docs.ts'
-import { createPlantsRouter, type Handlers } from './plants/plants-router.ts'
 import { readBody } from './requests/body.ts'
 import { createErrorHandler, toValidationError } from './requests/errors.ts'
 import { rejectMalformed } from './requests/malformed-requests.ts'
@@ -12,6 +11,7 @@ import { byPath, createCors, createPathCheck } from './requests/paths-and-origin
 import { createRateLimit } from './requests/rate-limit.ts'
 import type { RequestInFlight, RequestsInFlight } from './requests/requests-in-flight.ts'
 import { extendResponses } from './requests/responses.ts'
+import { createRouter, type Handlers } from './requests/router.ts'
 import type { Settings } from './settings.ts'
 
 declare global {
@@ -68,7 +68,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
 
   const authenticate = createAuthentication(dependencies.findToken, settings.tokenIdHeader)
   const countRequest = settings.rateLimit && createRateLimit(settings.rateLimit)
-  const router = createPlantsRouter(handlers, settings.publicUrl)
+  const router = createRouter(handlers, settings.publicUrl)
   const inOrder = Object.entries(contract).toSorted(([, one], [, other]) => byPath(one, other))
   createExpressEndpoints(Object.fromEntries(inOrder) as typeof contract, router, app, {
     logInitialization: false,

@@ -28,7 +28,9 @@ export class OperatorError extends Error {
  * The timers of Node.js take 2^31 - 1 ms, 24.8 days; the rest of the last day is room for what Node.js adds to a time.
  */
 const MAX_DAYS = 24
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+/** A day, in milliseconds. */
+export const DAY = 86_400_000
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: DAY }
 const DURATION = /^([1-9]\d{0,14})(ms|s|m|h|d)$/
 const COUNT = /^[1-9]\d{0,8}$/
 
@@ -41,7 +43,7 @@ const COUNT = /^[1-9]\d{0,8}$/
 export function parseDuration(text: string, maxDays: number = MAX_DAYS): number | undefined {
   const [, count, unit = ''] = DURATION.exec(text) ?? []
   const duration = Number(count) * (UNITS[unit] ?? 0)
-  return duration <= maxDays * 86_400_000 ? duration : undefined
+  return duration <= maxDays * DAY ? duration : undefined
 }
 
 /** Creates a format from a function that reads text, and returns undefined for a mistake. */

@@ -7,8 +7,8 @@ import { createOwnTokenLookup, createTokenStore, type TokenStore } from './accou
 import { type AdminSources, checkPort, type OpenPort, openPublicPort, startAdminPort } from './connections/ports.ts'
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
-import type { Handlers } from './plants/plants-router.ts'
 import { createRequestsInFlight, type RequestsInFlight } from './requests/requests-in-flight.ts'
+import type { Handlers } from './requests/router.ts'
 import { readSettings, type Settings } from './settings.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 

@@ -3,6 +3,7 @@ import * as jose from 'jose'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { HttpError, unavailable } from '../requests/errors.ts'
+import { DAY } from '../settings.ts'
 import { events } from '../telemetry/events.ts'
 import type { FindToken } from './authentication.ts'
 import { isAccountName, knownScopes } from './tokens.ts'
@@ -33,7 +34,7 @@ const MAX_KEYS_SIZE = 256 * 1024
 /** For how long after a fetch no token makes the keys be fetched again, in milliseconds. */
 const COOLDOWN = 10_000
 /** How long fetched keys are used, in milliseconds: an outage of the issuer is survived. */
-const KEYS_TTL = 86_400_000
+const KEYS_TTL = DAY
 /** Errors of a key, which the issuer may have replaced since, rather than of a token. */
 const KEY_ERRORS = ['ERR_JWKS_INVALID', 'ERR_JWKS_NO_MATCHING_KEY', 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED']
 /** The end of the year 9999, in seconds since 1970. Times after it are in milliseconds by mistake. */

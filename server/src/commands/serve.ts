@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { nameDatabase } from '@plant-store/prisma'
 import { logTokenEvent } from '../accounts/tokens.ts'
-import { ownCommand } from '../settings.ts'
+import { DAY, ownCommand } from '../settings.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
 import { logRejections, logRequests } from '../telemetry/log.ts'
 import type { Context } from './context.ts'
@@ -14,7 +14,6 @@ import { firstSignal } from './signals.ts'
  * as many requests (Node.js 24).
  */
 const HEAP_GROWTH = '--heap-growing-percent=50'
-const DAY = 86_400_000
 /** How many days the token of the first startup is valid. */
 const DEMO_DAYS = 7
 

@@ -28,7 +28,8 @@ interface Waiter<Item, Result> {
   account: string
   item: Item
   bytes: number
-  since: number
+  /** When it was added, by `performance.now()`. */
+  addedAt: number
   resolve(result: Result): void
   reject(error: unknown): void
 }
@@ -61,9 +62,9 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
         size = waiting.size()
         await nextTurn()
       }
-      const begin = performance.now()
-      await commitBatch(takeBatch(), begin)
-      pause = Math.min((performance.now() - begin) * PAUSE, MAX_PAUSE)
+      const beganAt = performance.now()
+      await commitBatch(takeBatch(), beganAt)
+      pause = Math.min((performance.now() - beganAt) * PAUSE, MAX_PAUSE)
     }
     running = false
   }
@@ -80,7 +81,7 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
     return batch
   }
 
-  async function commitBatch(batch: Waiter<Item, Result>[], begin: number): Promise<void> {
+  async function commitBatch(batch: Waiter<Item, Result>[], beganAt: number): Promise<void> {
     try {
       const results = await options.commit(batch.map(({ item }) => item))
       // One that is missing would give every item after it the result of another.
@@ -92,7 +93,7 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
     } catch (error) {
       // What has waited for an unavailable database as long as this batch would go on waiting,
       // one batch after the other.
-      const others = error instanceof StorageError ? waiting.remove(({ since }) => since <= begin) : []
+      const others = error instanceof StorageError ? waiting.remove(({ addedAt }) => addedAt <= beganAt) : []
       events.emit('writesRejected', batch.length + others.length, error)
       for (const { reject } of [...batch, ...others]) reject(error)
     }
@@ -101,7 +102,7 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
   return (item) =>
     new Promise((resolve, reject) => {
       const { account } = item
-      waiting.add({ account, item, bytes: options.weigh(item), since: performance.now(), resolve, reject })
+      waiting.add({ account, item, bytes: options.weigh(item), addedAt: performance.now(), resolve, reject })
       if (running) return
       running = true
       void run()

@@ -2,10 +2,10 @@ import { errorMessages } from '@plant-store/contract'
 import type { PlantRow, Plants } from '@plant-store/prisma'
 import { HttpError, unavailable } from '../requests/errors.ts'
 import { asBody } from '../requests/responses.ts'
+import type { Handlers } from '../requests/router.ts'
 import type { Cursors } from './cursor.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { createLists } from './lists.ts'
-import type { Handlers } from './plants-router.ts'
 
 const MEBIBYTE = 2 ** 20
 /** How many bytes a row has as JSON besides its texts, about. */
@@ -19,10 +19,10 @@ const BATCH_LIMITS = { maxBatchItems: 500, maxBatchBytes: MEBIBYTE }
 /** Creates the operations on the plants of a database, with their rules. */
 export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
   const lists = createLists(plants)
-  const store = createGroupCommit<PlantRow, boolean | undefined>({
+  const insert = createGroupCommit<PlantRow, boolean | undefined>({
     ...BATCH_LIMITS,
     weigh: ({ account, name, tag }) => ROW_BYTES + jsonBytes(account) + jsonBytes(name) + jsonBytes(tag ?? ''),
-    commit: (rows) => storeAll(plants, rows),
+    commit: (rows) => insertAll(plants, rows),
   })
 
   return {
@@ -33,11 +33,11 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
      *   deleted again and again
      */
     async createPlant({ id, name, tag, ...unused }, account) {
-      const stored = await store({ account, id: String(id), name, tag: tag ?? null })
-      if (stored === undefined) {
+      const isStored = await insert({ account, id: String(id), name, tag: tag ?? null })
+      if (isStored === undefined) {
         throw unavailable('The plant was deleted while it was created. Retry the request.', 1)
       }
-      if (!stored) throw new HttpError('idTaken', errorMessages.idTaken)
+      if (!isStored) throw new HttpError('idTaken', errorMessages.idTaken)
       return { body: tag === undefined ? { name } : { name, tag }, unused }
     },
 
@@ -55,13 +55,13 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
  * Stores the rows that are new, all in one transaction, and returns for each whether its account has it now; undefined:
  * three times, it was deleted before it could be compared.
  */
-async function storeAll(plants: Plants, rows: PlantRow[], attempts = 3): Promise<(boolean | undefined)[]> {
+async function insertAll(plants: Plants, rows: PlantRow[], attempts = 3): Promise<(boolean | undefined)[]> {
   const inserted = await plants.insert(rows)
   if (inserted === rows.length) return rows.map(() => true)
   // Some ids were already stored, before or by this batch: a plant with the same content counts as created.
   const results = await plants.compare(rows)
   // An operator may delete one in between.
-  return results.includes(undefined) && attempts > 1 ? storeAll(plants, rows, attempts - 1) : results
+  return results.includes(undefined) && attempts > 1 ? insertAll(plants, rows, attempts - 1) : results
 }
 
 /** Returns how many bytes a text has as JSON, without the quotes around it. Most texts need not be written for that. */

@@ -8,10 +8,6 @@ export const CLIENT_CLOSED_REQUEST = 499
 
 /** A request that has got its response, or whose connection has closed before. */
 export interface RequestEnded {
-  /**
-   * Its `pathPattern` is the known path that it matches, of the contract or the docs, such as
-   * `/plants`; undefined: none.
-   */
   request: Request
   status: number
   seconds: number

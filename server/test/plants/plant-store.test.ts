@@ -6,7 +6,7 @@ import type * as z from 'zod'
 import type { Cursors } from '../../src/plants/cursor.ts'
 import { createGroupCommit, type GroupCommitOptions } from '../../src/plants/group-commit.ts'
 import { createPlantStore } from '../../src/plants/plant-store.ts'
-import type { Body, Handler } from '../../src/plants/plants-router.ts'
+import type { Body, Handler } from '../../src/requests/router.ts'
 import { type Events, events } from '../../src/telemetry/events.ts'
 
 /** Creates a plant store of which nothing else is called. */

@@ -15,8 +15,8 @@ import {
 } from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createCursors } from '../../src/plants/cursor.ts'
-import { createPlantsRouter, type Handlers, nextPage } from '../../src/plants/plants-router.ts'
 import { HttpError } from '../../src/requests/errors.ts'
+import { createRouter, type Handlers, nextPage } from '../../src/requests/router.ts'
 
 const server = await startTestServer()
 
@@ -66,7 +66,7 @@ test('a failed commit fails the writes in it with a 500 that says no more than i
 test('an operation responds with no error that its metadata does not name', async () => {
   const failWith = (error: ConstructorParameters<typeof HttpError>[0]) => {
     const createPlant: Handlers['createPlant'] = () => Promise.reject(new HttpError(error))
-    const router = createPlantsRouter({ createPlant } as Handlers)
+    const router = createRouter({ createPlant } as Handlers)
     return router.createPlant({ req: { identity: {}, headers: {} } } as Parameters<typeof router.createPlant>[0])
   }
   for (const errorName of ['idTaken', 'unavailable'] as const)

@@ -2,9 +2,8 @@ import { type Contract, contract, type ErrorName, type OperationMetadata } from 
 import type { AppRoute, ClientInferResponseBody, ServerInferRequest } from '@ts-rest/core'
 import type { AppRouteImplementation } from '@ts-rest/express'
 import type { Request, Response } from 'express'
-import { HttpError } from '../requests/errors.ts'
-import { waitForConnection } from '../requests/responses.ts'
-import type { IsKnown } from './lists.ts'
+import { HttpError } from './errors.ts'
+import { waitForConnection } from './responses.ts'
 
 /** Every operation of the contract, by name. One that the contract has and this lacks does not compile. */
 export type Handlers = {
@@ -19,7 +18,7 @@ export type Handlers = {
 export type Handler<TInput, TBody> = (
   input: TInput,
   account: string,
-  isKnown?: IsKnown,
+  isKnown?: (version: string) => boolean,
 ) => Promise<OperationResult<TBody>>
 
 /** How an operation responds, unless it throws an `HttpError` that its `metadata.errors` names. */
@@ -66,16 +65,20 @@ interface CheckedRequest {
  *
  * @param publicUrl the URL of the service as clients know it; undefined: links are relative
  */
-export function createPlantsRouter(handlers: Handlers, publicUrl?: string): Router {
+export function createRouter(handlers: Handlers, publicUrl?: string): Router {
   const endpoints = Object.entries<AppRoute>(contract).map(([name, route]) => {
     const handler = handlers[name as keyof Handlers] as Handler<object, unknown>
-    return [name, implement(route, named(name, route, handler), publicUrl)]
+    return [name, implement(route, requireNamedErrors(name, route, handler), publicUrl)]
   })
   return Object.fromEntries(endpoints) as Router
 }
 
 /** Makes an error that the operation does not name a fault of the server, so that every test notices it. */
-function named(name: string, route: AppRoute, handler: Handler<object, unknown>): Handler<object, unknown> {
+function requireNamedErrors(
+  name: string,
+  route: AppRoute,
+  handler: Handler<object, unknown>,
+): Handler<object, unknown> {
   const { errors = [] } = route.metadata as OperationMetadata
   const names = [...COMMON_ERRORS, ...errors]
   return (...request) =>
