@@ -43,7 +43,9 @@ export async function runCommandLine(
   }
 }
 
-function createProgram({ environment, stdout, stderr }: Required<Surroundings>): Command {
+function createProgram(surroundings: Required<Surroundings>): Command {
+  const { environment, stdout, stderr } = surroundings
+  const run = createRunner(surroundings)
   const program = new Command('plant-store')
     .description('Runs the plant store and manages its tokens and database. Its settings are environment variables.')
     .showSuggestionAfterError()
@@ -54,12 +56,53 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
     })
     .version(readVersion())
     .exitOverride()
+  program
+    .command('serve')
+    .description('serve the API until SIGTERM or SIGINT')
+    // The other commands do not load it.
+    .action(() => run(async (context) => (await import('./serve.ts')).serve(context), { log: stdout }))
+  program
+    .command('ready')
+    .description('ask the admin port whether the server is ready; if not, it prints why')
+    .action(() => run(checkReadiness))
+  addTokenCommands(program, run)
+  program
+    .command('migrate')
+    .description('apply missing migrations; a missing SQLite file is created')
+    .option('--check', 'change nothing: exit with 0 if no migration is missing, otherwise with 1 and their names')
+    .action((options) => run((context) => migrate(context, options)))
+  program
+    .command('backup')
+    .description('copy a SQLite database to a file, even while a server writes to it')
+    .argument('<file>', 'where to write the copy; the file must not exist')
+    .action((file) => run((context) => backup(context, file)))
+  program
+    .command('copy')
+    .description('copy tokens and plants from SQLite to PostgreSQL')
+    .option('--from <url>', 'the database to copy, which is only read (default: DATABASE_URL)')
+    .option('--to <url>', 'the database to copy to (default: DATABASE_URL)')
+    .addHelpText('after', ABOUT_COPY)
+    .action((options: CopyOptions) => {
+      // Where both are given, DATABASE_URL is not used, and may be missing in production too.
+      const variables = { ...environment, ...(options.from && options.to && { DATABASE_URL: DEFAULT_DATABASE_URL }) }
+      return run((context) => copy(context, options), { variables })
+    })
+  return program
+}
 
-  /** Runs a command with the settings, and its log at a stream. */
-  async function withSettings(
-    run: (context: Context) => Promise<void>,
-    { variables = environment, log = stderr } = {},
-  ): Promise<void> {
+/**
+ * Runs a command with the settings.
+ *
+ * @param options `variables` that the settings are read from, and the stream of the `log`. Default: the environment,
+ *   and standard error
+ */
+type Run = (
+  command: (context: Context) => Promise<void>,
+  options?: { variables?: Environment; log?: LogStream },
+) => Promise<void>
+
+function createRunner({ environment, stdout, stderr }: Required<Surroundings>): Run {
+  return async (command, { variables = environment, log = stderr } = {}) => {
     const settings = readSettings(variables)
     const { logger, flush } = await createLog(settings.logLevel, log)
     const { step: progress, notice, end } = createProgress(stderr)
@@ -70,7 +113,7 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
     }
     let isLogged = false
     try {
-      await run({ settings, logger, print, progress, notice, isTerminal: stdout.isTTY === true })
+      await command({ settings, logger, print, progress, notice, isTerminal: stdout.isTTY === true })
     } finally {
       end()
       isLogged = await flush()
@@ -79,17 +122,9 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
     if (!isLogged && log === stderr)
       throw new OperatorError('done, but standard error has not taken the line that logs it', 1)
   }
+}
 
-  program
-    .command('serve')
-    .description('serve the API until SIGTERM or SIGINT')
-    // The other commands do not load it.
-    .action(() => withSettings(async (context) => (await import('./serve.ts')).serve(context), { log: stdout }))
-  program
-    .command('ready')
-    .description('ask the admin port whether the server is ready; if not, it prints why')
-    .action(() => withSettings(checkReadiness))
-
+function addTokenCommands(program: Command, run: Run): void {
   const token = program.command('token').description('create, list and revoke the tokens of accounts')
   token
     .command('create')
@@ -100,42 +135,19 @@ function createProgram({ environment, stdout, stderr }: Required<Surroundings>):
     .option('--expires <time>', 'how long it is valid, such as 30s, 15m, 12h or 90d (default: forever)')
     .option('--label <text>', 'a note for people')
     .option('--json', 'print it as JSON, with its id, account, scopes, expiresAt and label')
-    .action((options) => withSettings((context) => createToken(context, options)))
+    .action((options) => run((context) => createToken(context, options)))
   token
     .command('list')
     .description('list tokens, without their secrets, which are not stored')
     .option('--account <name>', 'only those of this account')
     .option('--active', 'only those that are neither expired nor revoked')
     .option('--json', 'print them as JSON')
-    .action((options) => withSettings((context) => listTokens(context, options)))
+    .action((options) => run((context) => listTokens(context, options)))
   token
     .command('revoke')
     .description('revoke a token; it is rejected within one second')
     .argument('<id>', 'the id that "token list" shows')
-    .action((id) => withSettings((context) => revokeToken(context, id)))
-
-  program
-    .command('migrate')
-    .description('apply missing migrations; a missing SQLite file is created')
-    .option('--check', 'change nothing: exit with 0 if no migration is missing, otherwise with 1 and their names')
-    .action((options) => withSettings((context) => migrate(context, options)))
-  program
-    .command('backup')
-    .description('copy a SQLite database to a file, even while a server writes to it')
-    .argument('<file>', 'where to write the copy; the file must not exist')
-    .action((file) => withSettings((context) => backup(context, file)))
-  program
-    .command('copy')
-    .description('copy tokens and plants from SQLite to PostgreSQL')
-    .option('--from <url>', 'the database to copy, which is only read (default: DATABASE_URL)')
-    .option('--to <url>', 'the database to copy to (default: DATABASE_URL)')
-    .addHelpText('after', ABOUT_COPY)
-    .action((options: CopyOptions) => {
-      // Where both are given, DATABASE_URL is not used, and may be missing in production too.
-      const variables = { ...environment, ...(options.from && options.to && { DATABASE_URL: DEFAULT_DATABASE_URL }) }
-      return withSettings((context) => copy(context, options), { variables })
-    })
-  return program
+    .action((id) => run((context) => revokeToken(context, id)))
 }
 
 const ABOUT_COPY = `
