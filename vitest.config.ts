@@ -15,7 +15,9 @@ const measuring = ['server/test/overload/load.test.ts']
  * What tries the programs of others, and rarely changes, with the paths that it covers:
  * `PLANT_STORE_NIGHTLY_TESTS=all npx vitest run FILE`.
  */
-const nightly: string[] = Object.keys(JSON.parse(readFileSync('.ci/nightly.json', 'utf8')).tests)
+const nightly: string[] = Object.keys(
+  JSON.parse(readFileSync(new URL('.ci/nightly.json', import.meta.url), 'utf8')).tests,
+)
 
 /**
  * What a contributor does not wait for, with the long tests only: `PLANT_STORE_LONG_TESTS=1 npx vitest run FILE`. The other

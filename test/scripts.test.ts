@@ -136,6 +136,12 @@ test.each([
   expect(stderr).toMatch(/ci .*--include=optional --no-global --location=project --no-dry-run --no-workspaces/)
 })
 
+test('the tests also run from the folder of a package, as write-settings does', () => {
+  const parameters = ['list', '--root', '..', '--filesOnly', '--project', 'sqlite', 'server/test/settings']
+  const { stdout } = run(`${root}node_modules/.bin/vitest`, parameters, { cwd: `${root}server` })
+  expect(stdout).toContain('server/test/settings/settings.test.ts')
+})
+
 test('NODE_OPTIONS that the Node.js of the set-up rejects are named', () => {
   const folder = temporaryFolder()
   cpSync(`${root}scripts/node`, `${folder}/node_modules/.cache/node`, { recursive: true })
