@@ -166,14 +166,14 @@ export const SettingsSchema = z.object({
   databaseUrl: database
     .prefault(DEFAULT_DATABASE_URL)
     .describe(
-      'SQLite file, not percent-encoded, relative to the repository root or, installed as a package, to the current folder; or a PostgreSQL database, such as postgresql://user:password@localhost:5432/plants. Required with NODE_ENV=production.',
+      'SQLite file, not percent-encoded, relative to the folder of .env; or a PostgreSQL database, such as postgresql://user:password@localhost:5432/plants. Required with NODE_ENV=production.',
     ),
   publicUrl: optional(publicUrl, 'https://plants.example.com').describe(
     'Base URL that clients use, for links and the OpenAPI document. Default: as requested.',
   ),
   logLevel: logLevel.prefault('info').describe(`${logLevels.join(', ')}. Only silent turns audit events off.`),
   nodeEnv: optional(mode, 'production').describe(
-    'With production, DATABASE_URL is required, and the first startup logs how to create a token instead of printing one.',
+    'With production, DATABASE_URL is required, and the first startup prints no token.',
   ),
   docs: onOff.prefault('on').describe('Whether /docs and /openapi.json are served: on or off.'),
   requestTimeout: timeout.prefault('30s').describe('How long a whole request may take to arrive; then 408.'),
@@ -189,7 +189,7 @@ export const SettingsSchema = z.object({
     'Requests per token and time, in each process; above it, 429. All JSON Web Tokens of one subject count as one. Default: unlimited.',
   ),
   trustProxy: optional(proxies, '1').describe(
-    'Proxies trusted to report client addresses (X-Forwarded-For) and the origin of the OpenAPI document (X-Forwarded-Proto, X-Forwarded-Host): how many are in front of the server, or their addresses, such as 10.0.0.0/8,127.0.0.1.',
+    'Proxies trusted to report client addresses (X-Forwarded-For) and, for the OpenAPI document, X-Forwarded-Proto and X-Forwarded-Host: how many, or their addresses, such as 10.0.0.0/8,127.0.0.1.',
   ),
   corsOrigins: optional(origins, 'https://app.example.com,http://localhost:5173').describe(
     'Origins whose pages may call the service from a browser.',
@@ -199,7 +199,7 @@ export const SettingsSchema = z.object({
   ),
   jwtAudience: optional(text, 'https://plants.example.com').describe('Audience of these tokens (claim aud).'),
   jwtJwksUrl: optional(keysUrl, 'https://login.example.com/.well-known/jwks.json').describe(
-    'Where this provider publishes its keys: an https URL, or http on this machine. Through a proxy: HTTPS_PROXY and NODE_USE_ENV_PROXY=1, and NODE_EXTRA_CA_CERTS where it has its own certificate authority, all in the environment, not in .env.',
+    'Where this provider publishes its keys: an https URL, or http on this machine. Through a proxy: HTTPS_PROXY, NODE_USE_ENV_PROXY=1 and, for its own certificate authority, NODE_EXTRA_CA_CERTS in the environment, not in .env.',
   ),
   maxConnections: count
     .prefault('20000')
