@@ -5,7 +5,7 @@ import { ContractNoBody } from '@ts-rest/core'
 import type { TsRestRequest } from '@ts-rest/express'
 import { parse as parseContentType } from 'content-type'
 import { HttpError } from './errors.ts'
-import { JsonSyntaxError, parseJson } from './exact-json.ts'
+import { parseJson } from './exact-json.ts'
 
 /** How much of a charset an error names: those that IANA registers are no longer (RFC 2978 section 2.3). */
 const MAX_CHARSET_LENGTH = 40
@@ -24,7 +24,8 @@ export async function readBody(request: TsRestRequest<typeof contract>, response
   checkMediaType(request)
   // A client of HTTP/1.0 would take it for the response (RFC 9110 section 10.1.1).
   if (request.headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
-  request.body = parseBody(await readText(request)) as never
+  const text = await readText(request)
+  request.body = parseJson(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text) as never
 }
 
 function checkMediaType({ headers }: IncomingMessage): void {
@@ -89,15 +90,6 @@ async function readText(request: IncomingMessage): Promise<string> {
   // Frees it now: hundreds of bodies may arrive before V8 collects garbage.
   if (isOwn) (bytes.buffer as ArrayBuffer).transfer(0)
   return text
-}
-
-function parseBody(text: string): unknown {
-  try {
-    return parseJson(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)
-  } catch (error) {
-    if (!(error instanceof JsonSyntaxError)) throw error
-    throw new HttpError('malformedJson', `The body ${error.message}.`)
-  }
 }
 
 /** The rest of the body is not read. */

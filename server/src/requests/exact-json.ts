@@ -1,8 +1,9 @@
 /**
- * JSON whose integers are exact: `JSON.parse` alone rounds what is above 2^53, and silently takes the last value of a
+ * The JSON of a body, whose integers are exact: `JSON.parse` alone rounds what is above 2^53, and silently takes the last value of a
  * duplicate key. Here a reviver sees how each number is written, and the values are counted in the text first: fewer
  * that are parsed means a duplicate key (docs/decisions/011-json-reader.md).
  */
+import { HttpError } from './errors.ts'
 
 /** More levels are rejected, as RFC 8259 section 9 allows. */
 const MAX_DEPTH = 100
@@ -33,17 +34,12 @@ const parseSource = JSON.parse as (
   reviver: (key: string, value: unknown, context: { source: string }) => unknown,
 ) => unknown
 
-/** The text is not JSON that is accepted. The message goes on after "The body", and never quotes the text. */
-export class JsonSyntaxError extends Error {
-  override readonly name = 'JsonSyntaxError'
-}
-
 /**
  * Parses JSON as `JSON.parse` does, but exactly: an integer that is not safe as a `number` becomes a `bigint`, and a
  * fraction that would be rounded to an integer becomes NaN.
  *
- * @throws {JsonSyntaxError} if the text is not JSON, has a duplicate key, or exceeds {@link
- *   MAX_DEPTH} or {@link MAX_VALUES}
+ * @throws {HttpError} `malformedJson` if the text is not JSON, has a duplicate key, or exceeds {@link MAX_DEPTH} or
+ *   {@link MAX_VALUES}
  */
 export function parseJson(text: string): unknown {
   return parsePlain(text) ?? parseWithSource(text)
@@ -75,9 +71,14 @@ function parseWithSource(text: string): unknown {
     if (parsed === written) return value
   } catch (error) {
     const [, position] = POSITION.exec((error as Error).message) ?? []
-    throw new JsonSyntaxError(`is not valid JSON${position ? ` at character ${Number(position) + 1}` : ''}`)
+    throw malformed(`is not valid JSON${position ? ` at character ${Number(position) + 1}` : ''}`)
   }
-  throw new JsonSyntaxError('has a duplicate key')
+  throw malformed('has a duplicate key')
+}
+
+/** The message never quotes the text. */
+function malformed(problem: string): HttpError {
+  return new HttpError('malformedJson', `The body ${problem}.`)
 }
 
 /** Counts the values of a text if it is JSON; if not, at least those that `JSON.parse` reads before it fails. */
@@ -94,11 +95,11 @@ function countValues(text: string): number {
       count--
     } else if (first !== ',' && first !== ':') count++
     isAfterString = first === '"'
-    if (depth > MAX_DEPTH) throw new JsonSyntaxError(`is nested deeper than ${MAX_DEPTH} levels`)
+    if (depth > MAX_DEPTH) throw malformed(`is nested deeper than ${MAX_DEPTH} levels`)
     // The last one may be a key.
     if (count > MAX_VALUES + 1) break
   }
-  if (count > MAX_VALUES) throw new JsonSyntaxError(`has more than ${MAX_VALUES} values`)
+  if (count > MAX_VALUES) throw malformed(`has more than ${MAX_VALUES} values`)
   return count
 }
 
