@@ -6,7 +6,7 @@ import { createAuthentication, type FindToken, type Identity } from './accounts/
 import { createDocs } from './docs/serve-docs.ts'
 import { readBody } from './requests/body.ts'
 import { createErrorHandler, toValidationError } from './requests/errors.ts'
-import { rejectMalformed } from './requests/malformed-requests.ts'
+import { checkHead } from './requests/malformed-requests.ts'
 import { byPath, createCors, createPathCheck } from './requests/paths-and-origins.ts'
 import { createRateLimit } from './requests/rate-limit.ts'
 import type { RequestInFlight, RequestsInFlight } from './requests/requests-in-flight.ts'
@@ -57,7 +57,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
   // One handler instead of one for each check, since Express's router takes about as long for one as all of these.
   app.use((request, response, next) => {
     const admitted = () => {
-      rejectMalformed(request)
+      checkHead(request)
       requestsInFlight.countForAddress(request)
       checkPath(request, response, next)
     }

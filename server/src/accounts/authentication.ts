@@ -60,16 +60,16 @@ export function createAuthentication(
   const cache = new LRUCache<string, ValidToken>({ max: MAX_CACHED, ttl: TTL })
 
   async function find({ authorization = '' }: IncomingHttpHeaders): Promise<ValidToken> {
-    if (!/^bearer\b/i.test(authorization)) throw rejected('tokenMissing')
+    if (!/^bearer\b/i.test(authorization)) throw unauthorized('tokenMissing')
     const token = BEARER.exec(authorization)?.[1]
-    if (token === undefined) throw rejected('tokenInvalid')
-    if (token.length > MAX_TOKEN_LENGTH) throw rejected('tokenInvalid', TOO_LONG)
+    if (token === undefined) throw unauthorized('tokenInvalid')
+    if (token.length > MAX_TOKEN_LENGTH) throw unauthorized('tokenInvalid', TOO_LONG)
     const cached = cache.get(token)
     if (cached && Date.now() < cached.expiresAt) return cached
     // A lookup that takes long shows the token as it was before.
     const begin = performance.now()
     const found = await findToken(token)
-    if (typeof found === 'string') throw rejected(found)
+    if (typeof found === 'string') throw unauthorized(found)
     cache.set(token, found, { start: begin })
     return found
   }
@@ -89,7 +89,7 @@ export function createAuthentication(
 }
 
 /** RFC 6750 section 3: `error` is named only where a token was sent. */
-function rejected(errorName: InvalidToken | 'tokenMissing', message?: string): HttpError {
+function unauthorized(errorName: InvalidToken | 'tokenMissing', message?: string): HttpError {
   const challenge = errorName === 'tokenMissing' ? CHALLENGE : `${CHALLENGE}, error="invalid_token"`
   return new HttpError(errorName, message, { headers: { 'WWW-Authenticate': challenge } })
 }

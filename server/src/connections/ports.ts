@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Express, Request, Response } from 'express'
 import type { Logger } from 'pino'
 import { respondToHalfClosed } from '../node-internals.ts'
-import { rejectTarget, rejectUnparsed } from '../requests/malformed-requests.ts'
+import { respondToInvalidTarget, respondToUnparsed } from '../requests/malformed-requests.ts'
 import { createTurns } from '../requests/turns.ts'
 import { OperatorError, type Settings } from '../settings.ts'
 import { trackRequest } from '../telemetry/events.ts'
@@ -125,7 +125,7 @@ function createHttpServer(
   function begin(request: Request, response: Response): void {
     if (!connections.begin(response)) return
     // The app responds to all targets that Express can read.
-    app(request, response, () => rejectTarget(response))
+    app(request, response, () => respondToInvalidTarget(response))
   }
 
   const headersTimeout = Math.min(HEADERS_TIMEOUT, requestTimeout)
@@ -147,7 +147,7 @@ function createHttpServer(
   server.on('checkContinue', receive)
   // The app rejects other expectations.
   server.on('checkExpectation', receive)
-  server.on('clientError', rejectUnparsed)
+  server.on('clientError', respondToUnparsed)
   const connections = trackConnections(server, limitConnections(maxConnections, logger))
   return { server, connections }
 }

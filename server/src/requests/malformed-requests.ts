@@ -14,12 +14,13 @@ const SINGLE_HEADERS = new Set(['authorization', 'host'])
 const MAX_HEADERS = 1000
 
 /**
- * Rejects what the parser of Node.js accepts: a duplicate or missing header (RFC 9112 section 3.2, RFC 6750
- * section 3.1), a transfer coding other than chunked or in HTTP/1.0 (RFC 9112 section 6.1), an expectation
- * that cannot be met, too many headers, and HTTP versions other than 1: with a 400, since a 505 would
- * count as a failure of the server.
+ * Checks a request for what the parser of Node.js accepts: a duplicate or missing header (RFC 9112 section 3.2, RFC 6750
+ * section 3.1), a transfer coding other than chunked or in HTTP/1.0 (RFC 9112 section 6.1), an expectation that cannot be
+ * met, too many headers, and HTTP versions other than 1: with a 400, since a 505 would count as a failure of the server.
+ *
+ * @throws {HttpError}
  */
-export function rejectMalformed({ headers, rawHeaders, httpVersion, httpVersionMajor }: IncomingMessage): void {
+export function checkHead({ headers, rawHeaders, httpVersion, httpVersionMajor }: IncomingMessage): void {
   if (httpVersionMajor !== 1) throw malformed('badRequest', 'The HTTP version is not supported. Use HTTP/1.1.')
   if (rawHeaders.length > 2 * MAX_HEADERS) throw malformed('headersTooLarge')
   if (headers.host === undefined && httpVersion !== '1.0') {
@@ -39,8 +40,8 @@ function malformed(errorName: ErrorName, message?: string): HttpError {
   return new HttpError(errorName, message, { headers: { Connection: 'close' } })
 }
 
-/** Rejects a request whose target Express cannot read: it would not call any middleware. */
-export function rejectTarget(response: ServerResponse): void {
+/** Responds to a request whose target Express cannot read: it would not call any middleware. */
+export function respondToInvalidTarget(response: ServerResponse): void {
   const message = 'The request target is invalid. Use a path, or an http or https URL.'
   sendError(response, malformed('badRequest', message))
 }
@@ -56,7 +57,7 @@ function findDuplicate(rawHeaders: readonly string[]): string | undefined {
 }
 
 /** Responds with an `Error` body to what is not an HTTP request, or arrives too late, and closes the connection. */
-export function rejectUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
+export function respondToUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET') socket.destroy()
   if (socket.destroyed || discarded.has(socket)) return
   // After its first failure the parser fails with everything that follows.
