@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { StorageError } from '@plant-store/prisma'
-import { createAccountQueue } from '../requests/account-queue.ts'
+import { createAccountQueue } from '../requests/turns.ts'
 import { events } from '../telemetry/events.ts'
 
 /** How to commit, and how much at a time. */
