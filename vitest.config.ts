@@ -37,7 +37,7 @@ const long = [
 
 /** Those that take minutes, most of it with one process. */
 const slowest =
-  /\/(hostile-clients|histories|postgresql-failures|faulty-disk|release|fresh-clone|production-guide|image|prisma-cli|bench|page|studio)\.test\.ts$/
+  /\/(hostile-clients|histories|fuzz|postgresql-failures|faulty-disk|release|fresh-clone|production-guide|image|prisma-cli|bench|page|studio)\.test\.ts$/
 
 /** Begins with the slowest files, so that no core waits for one of them at the end. Without an earlier run, size would decide. */
 class SlowestFirst extends BaseSequencer {

@@ -4,14 +4,14 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isNightly, runs } from '../../../test/helpers/long-tests.ts'
+import { runs } from '../../../test/helpers/long-tests.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import * as wires from '../helpers/connection.ts'
 import { listPlants } from '../helpers/requests.ts'
 import { expectWellFormed } from '../helpers/wire.ts'
 import { createRequest, type ModelPlant, mutate, mutateHttp, type Step, steps, writeBody } from './requests.ts'
 
-const RUNS = isNightly ? 300 : runs(15)
+const RUNS = runs(15)
 const ACCOUNTS = 8
 const STEPS = 40
 /** A request may be incomplete, so the client ends its side of the connection after a time, in milliseconds. */
