@@ -56,18 +56,18 @@ describe('the delay before a retry', () => {
   /** An hour ahead of this machine. */
   const ahead = date(3600)
   test.each<[random: number, retryDelay: number | undefined, headers: Record<string, string>, delays: number[]]>([
-    [1, undefined, {}, [300, 600, 1200, 2400, 4800, 5000]],
-    [0.5, undefined, {}, [150, 300]],
-    [1, 10, {}, [10, 20]],
-    [1, 8000, {}, [8000, 8000]],
-    [1, undefined, { 'retry-after': '7' }, [7300]],
-    [1, undefined, { 'retry-after': '60' }, [60_300]],
-    [1, undefined, { 'retry-after': date(30) }, [30_300]],
-    [1, undefined, { 'retry-after': date(30), date: 'today' }, [30_300]],
-    [1, undefined, { 'retry-after': date(3602), date: ahead }, [2300]],
-    [1, undefined, { 'retry-after': date(-3598), date: date(-3600) }, [2300]],
-    [1, undefined, { 'retry-after': '2', date: ahead }, [2300]],
-    ...[date(-60), 'soon', '-1', ''].map((invalid) => [1, undefined, { 'retry-after': invalid }, [300]] as never),
+    [0.5, undefined, {}, [150, 300, 600, 1200, 2400, 2500]],
+    [0.25, undefined, {}, [75, 150]],
+    [0.5, 10, {}, [5, 10]],
+    [0.5, 8000, {}, [4000, 4000]],
+    [0.5, undefined, { 'retry-after': '7' }, [7150]],
+    [0.5, undefined, { 'retry-after': '60' }, [60_150]],
+    [0.5, undefined, { 'retry-after': date(30) }, [30_150]],
+    [0.5, undefined, { 'retry-after': date(30), date: 'today' }, [30_150]],
+    [0.5, undefined, { 'retry-after': date(3602), date: ahead }, [2150]],
+    [0.5, undefined, { 'retry-after': date(-3598), date: date(-3600) }, [2150]],
+    [0.5, undefined, { 'retry-after': '2', date: ahead }, [2150]],
+    ...[date(-60), 'soon', '-1', ''].map((invalid) => [0.5, undefined, { 'retry-after': invalid }, [150]] as never),
   ])('is %d of retryDelay %s, doubling up to 5 s, plus the Retry-After of %j: %j ms', async (...row) => {
     const [random, retryDelay, headers, delays] = row
     vi.mocked(Math.random).mockReturnValue(random)

@@ -43,6 +43,8 @@ const SLOW_METRICS = [
   'process_open_fds',
 ]
 const operations = Object.values(contract)
+/** How often the utilization of the event loop is sampled, in milliseconds. */
+const UTILIZATION_INTERVAL = 10_000
 const METHODS = new Set<string>(['HEAD', 'OPTIONS', ...operations.map(({ method }) => method)])
 
 /**
@@ -52,7 +54,8 @@ const METHODS = new Set<string>(['HEAD', 'OPTIONS', ...operations.map(({ method 
 export function createMetrics({ engine, isReady, ...sources }: MetricSources): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry })
+  // By default it takes ten samples a second, and after a suspended laptop wakes up, all that it has missed at once.
+  collectDefaultMetrics({ register: registry, eventLoopUtilizationTimeout: UTILIZATION_INTERVAL })
   for (const name of SLOW_METRICS) registry.removeSingleMetric(name)
 
   /** Adds a counter with one label. */
