@@ -39,6 +39,10 @@ const KEYS_TTL = DAY
 const KEY_ERRORS = ['ERR_JWKS_INVALID', 'ERR_JWKS_NO_MATCHING_KEY', 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED']
 /** The end of the year 9999, in seconds since 1970. Times after it are in milliseconds by mistake. */
 const MAX_TIME = 253_402_300_799
+/**
+ * They have `client_id` instead, which names who asks and not which service is meant, and scopes such as `plants/read`.
+ */
+const NO_AUDIENCE = 'access tokens of Amazon Cognito, which have none, are not supported'
 const KEYS_UNAVAILABLE = "The token issuer's keys are currently unavailable. Retry the request."
 /** How long a reason is not logged after it was, in milliseconds. */
 const LOG_INTERVAL = 10_000
@@ -73,8 +77,7 @@ export function createJsonWebTokenLookup(trusted: TokenIssuer, logger: Logger): 
 
   /** Logs why a token is rejected: without it, a wrong JWT_AUDIENCE is hard to find. */
   function log(error: unknown): void {
-    // The message of this error has text of the token.
-    const reason = error instanceof jose.errors.JOSENotSupported ? error.code : (error as Error).message
+    const reason = explain(error)
     if (logged.has(reason)) return
     logged.set(reason, true)
     const claims = error instanceof jose.errors.JWTClaimValidationFailed ? describeClaims(error.payload, trusted) : {}
@@ -144,6 +147,12 @@ function createIssuerKeys(url: string) {
   }
 
   return { age, find, reload }
+}
+
+function explain(error: unknown): string {
+  // The message of this one has text of the token.
+  const message = error instanceof jose.errors.JOSENotSupported ? error.code : (error as Error).message
+  return message.startsWith('missing required "aud"') ? `${message}; ${NO_AUDIENCE}` : message
 }
 
 /** Checks that times are in seconds. */
