@@ -7,7 +7,7 @@ import { createDocs } from './docs/serve-docs.ts'
 import { readBody } from './requests/body.ts'
 import { createErrorHandler, toValidationError } from './requests/errors.ts'
 import { checkHead } from './requests/malformed-requests.ts'
-import { byPath, createCors, createPathCheck } from './requests/paths-and-origins.ts'
+import { byPath, createCors, createOriginHint, createPathCheck } from './requests/paths-and-origins.ts'
 import { createRateLimit } from './requests/rate-limit.ts'
 import type { RequestInFlight, RequestsInFlight } from './requests/requests-in-flight.ts'
 import { extendResponses } from './requests/responses.ts'
@@ -54,6 +54,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
   const docs = settings.docs ? createDocs(settings.publicUrl) : []
   const checkPath = createPathCheck([...Object.values(contract), ...docs])
   const cors = settings.corsOrigins?.length ? createCors(settings.corsOrigins) : undefined
+  const hint = createOriginHint(settings, logger)
   // One handler instead of one for each check, since Express's router takes about as long for one as all of these.
   app.use((request, response, next) => {
     const admitted = () => {
@@ -62,6 +63,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
       checkPath(request, response, next)
     }
     requestsInFlight.add(request, response)
+    if (request.headers.origin !== undefined) hint(request)
     if (cors) cors(request, response, admitted)
     else admitted()
   })

@@ -1,6 +1,8 @@
 import { contract, errorMessages } from '@plant-store/contract'
 import cors from 'cors'
-import type { RequestHandler } from 'express'
+import type { Request, RequestHandler } from 'express'
+import type { Logger } from 'pino'
+import type { Settings } from '../settings.ts'
 import { HttpError } from './errors.ts'
 
 /** What a path serves. */
@@ -11,6 +13,13 @@ export interface Endpoint {
 
 /** How long a browser may cache the response to a preflight, in seconds. */
 const PREFLIGHT_MAX_AGE = 600
+
+/** How many origins are logged, since a client may send any. */
+const MAX_HINTS = 10
+/**
+ * An origin that is safe to log: what a client sends is repeated only if it is a host and a port, which no token is.
+ */
+const WEB_ORIGIN = /^https?:\/\/[a-z\d.:[\]-]{1,100}$/
 
 /** A parameter in a path of the contract. */
 const PARAMETER = /\/:\w+/g
@@ -86,4 +95,23 @@ export function createCors(origins: readonly string[]): RequestHandler {
     maxAge: PREFLIGHT_MAX_AGE,
     preflightContinue: true,
   })
+}
+
+/** Creates what logs once for each origin, of the first few, what to set so that its pages may call the service. */
+export function createOriginHint(
+  { corsOrigins = [], publicUrl }: Pick<Settings, 'corsOrigins' | 'publicUrl'>,
+  logger: Logger,
+): (request: Request) => void {
+  const known = new Set([...corsOrigins, publicUrl && new URL(publicUrl).origin])
+  const limit = known.size + MAX_HINTS
+  return ({ headers: { origin = '' }, host }) => {
+    // Browsers also send the origin of pages of this server, such as /docs.
+    if (known.has(origin) || known.size >= limit || !WEB_ORIGIN.test(origin) || origin.endsWith(`//${host}`)) return
+    known.add(origin)
+    const setting = `CORS_ORIGINS=${[...corsOrigins, origin].join(',')}`
+    logger.warn(
+      { event: 'origin not allowed', origin },
+      `browsers reject pages of ${origin}: to allow them, set ${setting}`,
+    )
+  }
 }

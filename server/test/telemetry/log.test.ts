@@ -71,7 +71,15 @@ test('a disk that was full gets the lines that it did not take', () => {
   expect([part, ...lines.map((line) => JSON.parse(line).msg ?? 'text')]).toEqual([part, 'text', 'next'])
 })
 
-const EVENTS = ['empty database', 'request', 'requests rejected', 'token created', 'token rejected', 'token revoked']
+const EVENTS = [
+  'empty database',
+  'origin not allowed',
+  'request',
+  'requests rejected',
+  'token created',
+  'token rejected',
+  'token revoked',
+]
 
 test('tokens, cursors and plants are in no line of the log, and the guide explains every event', async () => {
   const key = await createKey('first')
@@ -124,6 +132,8 @@ test('tokens, cursors and plants are in no line of the log, and the guide explai
     { level: 'error', err: { stack: expect.any(String) } },
     { level: 'debug', event: 'request', ...request, milliseconds: expect.any(Number) },
   ])
+  const origins = lines.filter(({ event }) => event === 'origin not allowed').map(({ msg }) => msg)
+  expect(origins).toEqual([expect.stringMatching(/set CORS_ORIGINS=https:\/\/app\.example\.com$/)])
 })
 
 /** Returns requests with a token wherever a client may put one. */
@@ -138,6 +148,7 @@ function placesOf(token: string): string[] {
     get(`/plants?access_token=${token}`),
     get(`/%70lants/${token}%zz`, credentials),
     get('/plants', { ...credentials, Origin: `https://${token}.example.com` }),
+    get('/plants', { ...credentials, Origin: 'https://app.example.com' }),
     get('/plants', { ...credentials, 'X-Request-Id': token }),
     get('/plants', { ...credentials, 'X-Forwarded-For': token }),
     get('/plants', { ...credentials, Cookie: `token=${token}`, 'User-Agent': token, Referer: `/?${token}` }),
