@@ -176,8 +176,8 @@ function readIssues(code: number, message: string): Issue[] {
 }
 
 /**
- * The response is not one of the service, or did not arrive intact: a proxy's HTML page, truncated JSON, or a
- * redirect.
+ * The response is not one of the service, or did not arrive intact: a proxy's HTML page, truncated JSON, a redirect,
+ * more bytes than `maxResponseBytes`.
  */
 export class MalformedResponseError extends ResponseError {
   declare readonly kind: 'malformed-response'

@@ -21,6 +21,8 @@ export interface FetchInit {
 export interface FetchResponse {
   readonly status: number
   readonly headers: ResponseHeaders
+  /** The bytes, as a `ReadableStream`; anything else where `fetch` has no streams, as in React Native. */
+  readonly body?: unknown
   text(): Promise<string>
 }
 
@@ -119,6 +121,14 @@ export interface CallOptions {
   timeout?: number | undefined
 
   /**
+   * The maximum size of a response in bytes, after decompression, so that a service or a proxy cannot fill the memory.
+   * A larger one is a `MalformedResponseError`, and its connection is closed. `Infinity` means no limit.
+   *
+   * Default: 268435456 (256 MiB): a list of a million plants has about 100 MB.
+   */
+  maxResponseBytes?: number | undefined
+
+  /**
    * The maximum number of retries, after a connection error, a timeout, a failed token function, or status 408, 429,
    * 500, 502 to 504, or 520 to 524 and 530 of a CDN, whatever the body is. The delay before a retry is random: up to
    * `retryDelay` at first, doubling each time up to 5 s, plus `Retry-After`. If `Retry-After` exceeds 60 s, the call
@@ -181,6 +191,7 @@ export interface Settings extends Pick<CallOptions, 'fetch'> {
   readonly baseUrl: string
   readonly token: TokenSource | false
   readonly timeout: number
+  readonly maxResponseBytes: number
   readonly retries: number
   readonly retryDelay: number
   /** How many points retries have cost. All clients that derive from one have the same object. */
@@ -207,6 +218,7 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
     return path === 'options.token' && whyNotToken(token) ? () => token : checkToken(token, path)
   },
   timeout: positive,
+  maxResponseBytes: positive,
   retries: count,
   retryDelay: count,
   // The signal of another realm, or of a polyfill, is an instance of another class.
@@ -229,7 +241,7 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
 export function readClientOptions(options: ClientOptions): Settings {
   const token = readEnvironment('PLANT_STORE_TOKEN')
   const defaults = {
-    ...{ token, timeout: 30_000, retries: 2, retryDelay: 300 },
+    ...{ token, timeout: 30_000, maxResponseBytes: 2 ** 28, retries: 2, retryDelay: 300 },
     ...{ signal: [], headers: {}, hooks: [] },
   }
   const settings = mergeOptions(options, defaults, '', ['baseUrl'])

@@ -42,7 +42,7 @@ async function callRejectionOf(options: unknown, error = UsageError as typeof sd
   return detail
 }
 
-const OPTIONS = 'token, timeout, retries, retryDelay, signal, headers, fetch, hooks'
+const OPTIONS = 'token, timeout, maxResponseBytes, retries, retryDelay, signal, headers, fetch, hooks'
 const notOf = `options: must be an object of ${OPTIONS}`
 const each = (name: string, values: unknown[]) => values.map((value) => ({ [name]: value }))
 const LEAVE_OUT = '; set it, or leave the option out and set PLANT_STORE_TOKEN; false is for none'
@@ -55,6 +55,7 @@ describe('an option', () => {
     [`tiemout: is not one of ${OPTIONS}`]: [{ tiemout: 5 }, bare],
     [notOf]: [false, 'pst_test', [], new Map([['timeout', 5]]), new AbortController().signal],
     'timeout: must be a positive number': each('timeout', [0, -1, Number.NaN, '5', null]),
+    'maxResponseBytes: must be a positive number': each('maxResponseBytes', [0, '5']),
     'retries: must be a non-negative integer': each('retries', [-1, 1.5, Number.POSITIVE_INFINITY]),
     'retryDelay: must be a non-negative integer': each('retryDelay', [-1, 0.5, '0', Number.POSITIVE_INFINITY]),
     'signal: must be an AbortSignal': each('signal', [new AbortController(), null]),

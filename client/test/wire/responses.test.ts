@@ -1,7 +1,10 @@
 /** Responses that are not the service's, or did not arrive intact, and what errors show of a response. */
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { inspect } from 'node:util'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { MalformedResponseError, PlantStoreError } from '../../src/index.ts'
+import { createPlantStoreClient, MalformedResponseError, PlantStoreError } from '../../src/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { type Handler, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
@@ -55,6 +58,60 @@ describe('a malformed response is a typed error that says what arrived', () => {
     for (const text of ['upstream error', '{"message":"Internal server error"}']) {
       expect((await failureOn(json(503, text))).text).toBe(text)
     }
+  })
+})
+
+describe('a response above maxResponseBytes is not read', () => {
+  const tooLarge = { kind: 'malformed-response', retryable: false, attempts: 1 }
+
+  test('an endless one is ended with its connection', async () => {
+    let sent = 0
+    let ended: Promise<void> | undefined
+    async function* endless() {
+      for (; ; sent += 1e5) yield '[{"name":"Ficus"}]'.padStart(1e5)
+    }
+    await using server = await startTinyServer((response) => {
+      ended = pipeline(endless, response)
+      return ended.catch(() => {})
+    })
+    const error = await failureOf(server.createClient({ maxResponseBytes: 1e7 }).getPlants(), MalformedResponseError)
+    expect(error).toMatchObject({ ...tooLarge, status: 200 })
+    expect(error.detail).toBe('responded 200 with more than 10000000 bytes; raise maxResponseBytes')
+    await expect(ended).rejects.toThrow('Premature close')
+    // With what the sockets hold.
+    expect(sent).toBeLessThan(1e8)
+  })
+
+  test('a small one that decompresses to a large one', async () => {
+    await using server = await startTinyServer((response) => {
+      response.writeHead(404, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(2e7)))
+    })
+    const { error } = await server.createClient({ maxResponseBytes: 1e7 }).safe.getPlants()
+    expect(error).toMatchObject({ ...tooLarge, status: 404 })
+  })
+
+  test('bytes count, in any chunks', async () => {
+    const plants = [{ name: '🌱'.repeat(20_000) }, { name: 'é' }]
+    const bytes = Buffer.from(JSON.stringify(plants))
+    await using server = await startTinyServer((response) =>
+      pipeline([bytes.subarray(0, 77_777), bytes.subarray(77_777)], response),
+    )
+    expect(await server.createClient({ maxResponseBytes: bytes.length }).getPlants()).toEqual(plants)
+    const { error } = await server.createClient({ maxResponseBytes: bytes.length - 1 }).safe.getPlants()
+    expect(error).toMatchObject(tooLarge)
+  })
+
+  test.each<[string, body: (text: string) => unknown]>([
+    ['without streams', () => undefined],
+    ['with another body', (text) => text],
+    ['with streams of Node.js', (text) => Readable.from([...text])],
+  ])('of a fetch %s', async (_, body) => {
+    const json = JSON.stringify([{ name: 'Ficus' }])
+    const fetch = async () => ({ status: 200, headers: new Headers(), body: body(json), text: async () => json })
+    const client = createPlantStoreClient({ baseUrl: 'http://localhost', token: 'pst_test', fetch })
+    const limits = [json.length, json.length - 1].map((maxResponseBytes) => ({ maxResponseBytes }))
+    const [fits, cut] = await Promise.all(limits.map((limit) => client.safe.getPlants({}, limit)))
+    expect([fits?.data, cut?.error]).toMatchObject([[{ name: 'Ficus' }], tooLarge])
   })
 })
 
