@@ -113,30 +113,36 @@ export interface AccountQueue<Item> {
 
 /** Creates an empty queue. */
 export function createAccountQueue<Item extends { readonly account: string }>(): AccountQueue<Item> {
-  /**
-   * The items of each account, in the order of the accounts. Few wait at a time, and a Map
-   * would be slower (places.ts).
-   */
-  let queues: Item[][] = []
+  /** The items of each account, in the order of the accounts. */
+  let queues = new Map<string, Item[]>()
+  const nextQueue = () => queues.values().next().value
+
   return {
     add(item, isNext) {
-      const own = queues.find(([first]) => first?.account === item.account)
-      if (!own) queues.push([item])
+      const own = queues.get(item.account)
+      if (!own) queues.set(item.account, [item])
       else if (isNext) own.unshift(item)
       else own.push(item)
     },
-    first: () => queues[0]?.[0],
+    first: () => nextQueue()?.[0],
     take() {
-      const own = queues.shift()
+      const own = nextQueue()
       const item = own?.shift()
-      if (own && own.length > 0) queues.push(own)
+      if (!own || !item) return undefined
+      queues.delete(item.account)
+      if (own.length > 0) queues.set(item.account, own)
+      // V8 would keep the tables of one that accounts are added to and deleted from all the time (places.ts).
+      else if (queues.size === 0) queues = new Map()
       return item
     },
     remove(matches) {
-      const removed = queues.flat().filter(matches)
-      queues = queues.map((own) => own.filter((item) => !matches(item))).filter((own) => own.length > 0)
-      return removed
+      const all = [...queues.values()].flat()
+      queues = Map.groupBy(
+        all.filter((item) => !matches(item)),
+        ({ account }) => account,
+      )
+      return all.filter(matches)
     },
-    size: () => queues.reduce((sum, own) => sum + own.length, 0),
+    size: () => [...queues.values()].reduce((sum, own) => sum + own.length, 0),
   }
 }
