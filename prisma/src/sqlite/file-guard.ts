@@ -3,7 +3,7 @@ import path from 'node:path'
 import BetterSqlite3 from 'better-sqlite3'
 import { MOVED, stateError, translate } from './errors.ts'
 
-/** What a result may hold. Blobs are not among it: no column has one. */
+/** What a result may hold for Prisma Client. No column has a blob; a piece of a list, which is one, is not for it. */
 export type Value = string | number | bigint | null
 
 /** What a statement has returned. */

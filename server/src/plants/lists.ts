@@ -1,5 +1,6 @@
 import { type ListRange, type ListState, MAX_PIECE_BYTES, type Plants } from '@plant-store/prisma'
 import type { JsonPieces } from '../requests/responses.ts'
+import type { IsKnown } from '../requests/router.ts'
 import { createTurns, oncePerTurn } from '../requests/turns.ts'
 import { createListCache, type ListRequest, type Piece } from './list-cache.ts'
 
@@ -25,9 +26,6 @@ export interface PlantList {
   /** The `seq` of the last plant where more follow; undefined: none do, or the list has no limit. */
   next: number | undefined
 }
-
-/** Whether a client has what a list had in a version. */
-export type IsKnown = (version: string) => boolean
 
 /** The lists of all accounts. */
 export interface Lists {

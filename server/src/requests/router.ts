@@ -10,6 +10,9 @@ export type Handlers = {
   readonly [TName in keyof Contract]: Handler<Input<Contract[TName]>, Body<Contract[TName]>>
 }
 
+/** Whether a client has the body of a version. */
+export type IsKnown = (version: string) => boolean
+
 /**
  * Responds to a valid request of an account.
  *
@@ -18,7 +21,7 @@ export type Handlers = {
 export type Handler<TInput, TBody> = (
   input: TInput,
   account: string,
-  isKnown?: (version: string) => boolean,
+  isKnown?: IsKnown,
 ) => Promise<OperationResult<TBody>>
 
 /** How an operation responds, unless it throws an `HttpError` that its `metadata.errors` names. */
