@@ -137,6 +137,8 @@ function createHttpServer(
     maxHeaderSize: MAX_HEADER_BYTES,
     // The app rejects a request without Host, with an `Error` body.
     requireHostHeader: false,
+    // A request without a body is no stream, whose events take 7 % of the CPU time of a list.
+    optimizeEmptyRequests: true,
     ...createMessageClasses(app),
   }
   const server = createServer(options, receive)

@@ -48,6 +48,8 @@ function unsupported(message: string, headers: Record<string, string> = { Accept
 
 /** Reads a body, into one buffer: each chunk that Node.js gives keeps hundreds of bytes, even one of a single byte. */
 async function readText(request: IncomingMessage): Promise<string> {
+  // Without a length or chunks there is no body, and no event of one (`optimizeEmptyRequests`).
+  if (request.readableEnded) return ''
   const capacity = Number(request.headers['content-length'] ?? limits.bodyBytes)
   let buffer: Buffer | undefined
   let isOwn = false
