@@ -11,22 +11,6 @@ import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schem
 /** How long another process may keep the file locked, in milliseconds. */
 const BUSY_TIMEOUT = 5_000
 
-/** The first patch of each minor version, since 3.44, that cannot lose committed rows. */
-const FIXED_PATCHES: Readonly<Record<number, number>> = { 44: 6, 50: 7, 51: 3 }
-
-/**
- * Rejects a SQLite whose checkpoint can lose what another process commits: https://sqlite.org/wal.html#walresetbug
- *
- * @param owner what contains it
- * @throws {StorageError}
- */
-export function requireSafeSqlite(version: string, owner: string): void {
-  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
-  if (major > 3 || minor > 51 || patch >= (FIXED_PATCHES[minor] ?? Number.POSITIVE_INFINITY)) return
-  const fix = 'use one with SQLite 3.51.3 or newer (prisma/README.md)'
-  throw new StorageError(`${owner} has SQLite ${version}, which can lose committed plants: ${fix}`)
-}
-
 /** Rejects a missing file, which SQLite would create. @throws {Error} */
 export async function canConnect(url: string): Promise<void> {
   const file = databaseFile(url)
@@ -63,8 +47,6 @@ export async function openForSchemaEngine(url: string, method: string): Promise<
     const what = `${file} is in use: stop the server, Prisma Studio and other programs that use it, and retry`
     database.reason = prismaError('P1008', what, cause)
   })
-  const { rows } = await connection.queryRaw({ sql: 'SELECT sqlite_version()', args: [], argTypes: [] })
-  requireSafeSqlite(String(rows[0]?.[0]), 'better-sqlite3')
   const database: SchemaEngineDatabase = {
     provider: 'sqlite',
     adapterName: '@plant-store/prisma',

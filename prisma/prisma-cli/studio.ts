@@ -2,10 +2,12 @@ import http, { type RequestListener } from 'node:http'
 import { isPostgresqlUrl, loadEngine } from '../src/address.ts'
 import { StorageError } from '../src/engine.ts'
 import { readAddress } from '../src/postgresql/address.ts'
-import { requireSafeSqlite } from './sqlite.ts'
 
 /** Nothing from elsewhere, and in no frame of another page. */
 const POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-ancestors 'none'"
+
+/** The first SQLite whose checkpoint cannot lose what another process commits: https://sqlite.org/wal.html#walresetbug */
+const SAFE_SQLITE = '3.51.3'
 
 /**
  * Lets the page of Studio, which reads and writes with the rights of the database's owner, load and call only Studio
@@ -33,9 +35,12 @@ export function hasDisplay({ DISPLAY, WAYLAND_DISPLAY, WSL_DISTRO_NAME }: NodeJS
  */
 export async function prepareStudio(url: string): Promise<string> {
   // Studio prefers `node:sqlite` to better-sqlite3, and `--url` to the setting.
-  const { node, sqlite } = process.versions
+  const { node, sqlite = SAFE_SQLITE } = process.versions
   const usesFile = [url, ...process.argv].some((each) => /^(--url=)?file:/.test(each))
-  if (usesFile && sqlite) requireSafeSqlite(sqlite, `Node.js ${node}`)
+  if (usesFile && sqlite.localeCompare(SAFE_SQLITE, 'en', { numeric: true }) < 0) {
+    const fix = `use one with SQLite ${SAFE_SQLITE} or newer (prisma/README.md)`
+    throw new StorageError(`Node.js ${node} has SQLite ${sqlite}, which can lose committed plants: ${fix}`)
+  }
   const engine = await loadEngine(url)
   await (await engine.beginReading())[Symbol.asyncDispose]()
   if (!isPostgresqlUrl(url)) {

@@ -6,7 +6,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { browserOptions, browserPath } from '../../../test/helpers/browser.ts'
 import { freePort, root, startProgram } from '../../../test/helpers/programs.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
-import { requireSafeSqlite } from '../../prisma-cli/sqlite.ts'
 import { openDatabase } from '../../src/database.ts'
 import { engines, migrated, newRole } from '../helpers/engines.ts'
 import { commandLines, prismaCommand, run, runPrisma } from '../helpers/run.ts'
@@ -73,14 +72,6 @@ test.each([
   const { exitCode, stderr } = await run(process.execPath, [prismaCommand, 'studio', ...args], { env })
   const message = `Node.js ${process.versions.node} has SQLite 3.51.2, which can lose committed plants: use one with`
   expect([exitCode, stderr]).toEqual([1, expect.stringContaining(message)])
-})
-
-test.each(['3.44.6', '3.44.10', '3.50.7', '3.51.3', '3.52.0', '4.0.0'])('SQLite %s is safe', (version) => {
-  requireSafeSqlite(version, 'it')
-})
-
-test.each(['3.40.1', '3.44.5', '3.45.9', '3.50.6', '3.51.2'])('SQLite %s is not safe', (version) => {
-  expect(() => requireSafeSqlite(version, 'it')).toThrow(`it has SQLite ${version}, which can lose`)
 })
 
 /** Starts Studio. Returns its URL, and what returns the hosts that it has connected to. */
