@@ -25,7 +25,7 @@ const url = completeUrl((JSON.parse(values.datasource) as { url?: string }).url)
 const engine = await (isPostgresqlUrl(url) ? import('./postgresql.ts') : import('./sqlite.ts'))
 
 const commands: Record<string, () => Promise<void>> = {
-  '': () => serveJsonRpc((method) => engine.openForSchemaEngine(url, method), values.datamodels),
+  '': () => serveJsonRpc(() => engine.openForSchemaEngine(url), values.datamodels),
   'cli can-connect-to-database': () => engine.canConnect(url).catch(reportError),
   'cli create-database': () => engine.createDatabase(url).catch(reportError),
 }
@@ -43,10 +43,10 @@ function completeUrl(argument = ''): string {
  * Serves the Prisma command line: one JSON-RPC request per line of standard input, one response per line of standard
  * output, until standard input ends.
  *
- * @param open opens the database for the first method
+ * @param open opens the database
  * @param schemas files in Prisma's language
  */
-async function serveJsonRpc(open: (method: string) => Promise<SchemaEngineDatabase>, schemas: string[]): Promise<void> {
+async function serveJsonRpc(open: () => Promise<SchemaEngineDatabase>, schemas: string[]): Promise<void> {
   const readSchema = async (file: string): Promise<Datamodel> => [file, await readFile(file, 'utf8')]
   const datamodels = await Promise.all(schemas.map(readSchema))
   let opened: SchemaEngineDatabase | undefined
@@ -56,7 +56,7 @@ async function serveJsonRpc(open: (method: string) => Promise<SchemaEngineDataba
     // The command line confirms what it has printed.
     if (!request.method) continue
     try {
-      const database = opened ?? (await open(request.method))
+      const database = opened ?? (await open())
       opened = database
       database.reason = undefined
       engine ??= await createSchemaEngine(database, datamodels)

@@ -8,8 +8,6 @@ import { describeError } from '../src/postgresql/errors.ts'
 import { openPool } from '../src/postgresql/pool.ts'
 import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schema-engine-database.ts'
 
-/** The database that every server has. */
-const MAINTENANCE_DATABASE = 'postgres'
 /** Prisma's codes for what PostgreSQL reports. */
 const CODES: readonly (readonly [error: RegExp, code: string])[] = [
   [/^3D000 /, 'P1003'],
@@ -56,17 +54,13 @@ const DROP_STATEMENTS = `
   WHERE NOT EXISTS (SELECT FROM pg_depend WHERE objid = objects.oid AND deptype = 'e')
   ORDER BY position`
 
-/**
- * Opens a database for a method of the engine, and those that follow it. `migrate diff` compares schema files, which
- * needs any database.
- */
-export async function openForSchemaEngine(url: string, method: string): Promise<SchemaEngineDatabase> {
-  const wanted = readAddress(url)
-  if (wanted.isPooled) {
+/** Opens a database for the methods of the engine. */
+export async function openForSchemaEngine(url: string): Promise<SchemaEngineDatabase> {
+  const address = readAddress(url)
+  if (address.isPooled) {
     // A pooler would leave the engine's locks to others that use the same session.
     throw prismaError('P1011', 'This command cannot go through a pooler: name PostgreSQL itself in DATABASE_URL')
   }
-  const address = method === 'diff' ? await findAny(wanted) : wanted
   const connection = await connect(address)
   const database: SchemaEngineDatabase = {
     provider: 'postgres',
@@ -91,17 +85,6 @@ export async function openForSchemaEngine(url: string, method: string): Promise<
 async function execute(address: Address, sql: string): Promise<void> {
   const { connection, close } = openPool(address, { max: 1 })
   await connection.executeScript(sql).finally(close)
-}
-
-/** Returns the database if it exists, otherwise the one that every server has. */
-async function findAny(address: Address): Promise<Address> {
-  try {
-    await execute(address, 'SELECT 1')
-    return address
-  } catch (error) {
-    if (!/^3D000 /.test(describeError((error as Error).cause))) throw error
-    return inDatabase(address, MAINTENANCE_DATABASE)
-  }
 }
 
 /** Returns another database of the same server. */

@@ -34,16 +34,12 @@ const DROP_STATEMENTS = `
   WHERE type IN ('view', 'table') AND name NOT GLOB 'sqlite_*'
   ORDER BY type DESC`
 
-/**
- * Opens a file for a method of the engine, and those that follow it. `migrate diff` compares schema files, which needs
- * any database.
- */
-export async function openForSchemaEngine(url: string, method: string): Promise<SchemaEngineDatabase> {
+/** Opens a file for the methods of the engine. */
+export async function openForSchemaEngine(url: string): Promise<SchemaEngineDatabase> {
+  await canConnect(url)
   const file = databaseFile(url)
-  const exists = existsSync(file)
-  if (!exists && method !== 'diff') throw new Error(`The database at ${url} does not exist`)
   // The engine needs the file for itself, and hides in a stack of its own that another process has it open.
-  const connection = open(exists ? file : ':memory:', (cause) => {
+  const connection = open(file, (cause) => {
     const what = `${file} is in use: stop the server, Prisma Studio and other programs that use it, and retry`
     database.reason = prismaError('P1008', what, cause)
   })

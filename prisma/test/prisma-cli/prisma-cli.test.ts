@@ -42,7 +42,8 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
   })
 
   test('the migrations match the schema', async () => {
-    const { url } = await newDatabase()
+    const { url, createEmpty } = await newDatabase()
+    await createEmpty()
     const compare = (...to: string[]) =>
       runPrisma(['migrate', 'diff', '--from-migrations', migrations, ...to, '--exit-code'], url)
     const { exitCode, stdout } = await compare('--to-schema', schema)
@@ -120,11 +121,12 @@ test('DATABASE_URL is read from .env at the root of the repository, and the envi
 })
 
 test('migrate diff drops the database that it creates, also if a migration fails', async () => {
-  const { url, contents } = await newPostgresqlDatabase()
+  const { url, createEmpty, contents } = await newPostgresqlDatabase()
+  await createEmpty()
   // The migrations of SQLite fail there.
   const diff = ['migrate', 'diff', '--from-migrations', 'migrations', '--to-schema', 'postgresql/schema.prisma']
   expect(await runPrisma(diff, url)).toMatchObject({ exitCode: 1 })
-  expect([await contents(), await shadowDatabases()]).toEqual([{}, []])
+  expect([await contents(), await shadowDatabases()]).toEqual([[], []])
 })
 
 test('a pooler, which would keep locks, gets a sentence', async () => {
