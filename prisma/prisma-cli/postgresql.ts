@@ -2,34 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { PrismaPg } from '@prisma/adapter-pg'
 import { ColumnTypeEnum, type SqlDriverAdapter, type SqlQuery, type SqlResultSet } from '@prisma/driver-adapter-utils'
 import type pg from 'pg'
-import { StorageError } from '../src/engine.ts'
-import { type Address, describeDatabase, readAddress } from '../src/postgresql/address.ts'
-import { describeError } from '../src/postgresql/errors.ts'
+import { type Address, readAddress } from '../src/postgresql/address.ts'
 import { openPool } from '../src/postgresql/pool.ts'
 import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schema-engine-database.ts'
 
-/** Prisma's codes for what PostgreSQL reports. */
-const CODES: readonly (readonly [error: RegExp, code: string])[] = [
-  [/^3D000 /, 'P1003'],
-  [/^28\w{3} /, 'P1000'],
-]
-/** Prisma's codes for a server that does not respond, and for any other error. */
-const [UNREACHABLE, DENIED] = ['P1001', 'P1010']
-
 /** Connects to a database once. @throws {Error} if it does not exist or cannot be used */
 export async function canConnect(url: string): Promise<void> {
-  try {
-    await execute(readAddress(url), 'SELECT 1')
-  } catch (error) {
-    const [, code] = CODES.find(([pattern]) => pattern.test(describeError((error as Error).cause))) ?? []
-    const isUnreachable = error instanceof StorageError && error.isTemporary
-    throw prismaError(code ?? (isUnreachable ? UNREACHABLE : DENIED), (error as Error).message, error)
-  }
-}
-
-/** Rejects to create a database, which the command line asks for where it does not exist. */
-export async function createDatabase(url: string): Promise<void> {
-  throw prismaError('P1003', `${describeDatabase(readAddress(url))} does not exist: create it (CREATE DATABASE)`)
+  await execute(readAddress(url), 'SELECT 1').catch((error: Error) => {
+    throw prismaError('P1001', error.message, error)
+  })
 }
 
 // The engine's own reset keeps functions, on which the migrations would then fail, and dropping the schema would lose

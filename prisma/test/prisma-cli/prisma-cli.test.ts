@@ -25,7 +25,7 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
       return [exitCode, stdout + stderr]
     }
     const missing = await status()
-    expect(missing).toEqual([1, expect.stringMatching(/P1003: .* does not exist/)])
+    expect(missing).toEqual([1, expect.stringMatching(/P100[13]: .* does not exist/)])
     expect(missing).toEqual([1, expect.stringContaining(name)])
     await createEmpty()
     expect(await status()).toEqual([1, expect.stringContaining('have not yet been applied')])
