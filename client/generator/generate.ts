@@ -16,7 +16,7 @@ export function generate(operations: Record<string, unknown>): Record<string, st
   const { types, operations: calls } = generateTypes(resolveAll(schemas, schemas), all)
   return {
     'error-codes.ts': header + generateErrorCodes(),
-    'operations.ts': `${header}import type { CallOptions } from '../options.ts'\n${importTypes(types, calls)}\n${calls}`,
+    'operations.ts': header + calls,
     'requests.ts': header + generateRequests(all),
     'routes.ts': header + generateRoutes(all),
     'types.ts': header + types,
@@ -37,11 +37,4 @@ function generateErrorCodes(): string {
     `/** The messages of the service. */\nexport const errorMessages = ${JSON.stringify(errorMessages, null, 2)}\n\n`,
     `/** The limits of the service. */\nexport const limits = ${JSON.stringify(limits)}\n`,
   ].join('')
-}
-
-/** Imports the generated types that the operations use. */
-function importTypes(types: string, operations: string): string {
-  const names = [...types.matchAll(/^export (?:interface|type) (\w+)/gm)].map(([, name]) => name ?? '')
-  const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(operations.replace(/^ *\/?\*.*$/gm, '')))
-  return used.length > 0 ? `import type { ${used.sort().join(', ')} } from './types.ts'\n` : ''
 }

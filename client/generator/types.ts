@@ -25,10 +25,12 @@ export function generateTypes(components: Readonly<Record<string, Schema>>, oper
     if (sent.has(name)) declareComponent(name, schema, true)
   }
   const methods = operations.map(generateMethod)
+  const names = [...declared.keys()].sort().join(', ')
   const paged = operations.filter((operation) => operation.paged).map(({ name }) => literal(name))
   return {
     types: [...declared.values()].join('\n'),
     operations: [
+      `import type { CallOptions } from '../options.ts'\nimport type { ${names} } from './types.ts'\n`,
       `/** Every operation, as it is called directly. */\nexport interface Operations {\n${methods.join('\n')}}\n`,
       `/** The operations that return pages. */\nexport type PagedOperationName = ${paged.join(' | ') || 'never'}\n`,
     ].join('\n'),

@@ -1,7 +1,7 @@
 // Generated from the contract by `npm run generate`. Do not edit.
 
 import type { CallOptions } from '../options.ts'
-import type { GetPlantsInput, NewPlant, Plant } from './types.ts'
+import type { ErrorBody, GetPlantsInput, NewPlant, Plant } from './types.ts'
 
 /** Every operation, as it is called directly. */
 export interface Operations {
