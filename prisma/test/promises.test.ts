@@ -153,6 +153,14 @@ describe('on PostgreSQL', () => {
     }
   })
 
+  test('a statement of requests is prepared once, under its name, and no other is', async () => {
+    const { prisma, read } = await openChanging(60_000)
+    for (let round = 0; round < 3; round++) await read(statements.selectStates, ['[]'])
+    await reads.model(prisma)
+    const prepared = await prisma.$queryRawUnsafe('SELECT "name" FROM pg_prepared_statements')
+    expect(prepared).toEqual([{ name: 'selectStates' }])
+  })
+
   test('what begins with SELECT cannot write: that is a mistake in the statement', async () => {
     const prisma = await open()
     const next = `SELECT setval('"Plant_seq_seq"', 1000)`

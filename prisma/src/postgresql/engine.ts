@@ -75,6 +75,11 @@ export function createEngine(address: Address): Engine {
   }
 }
 
+/** The names under which PostgreSQL keeps the statements of requests prepared. */
+const NAMES = new Map<ReadStatement | WriteStatement, string>(
+  Object.entries(statements).map(([name, statement]) => [statement, name]),
+)
+
 /** Opens a database. */
 async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptions): Promise<OpenedDatabase> {
   const subject = describeDatabase(address)
@@ -97,10 +102,12 @@ async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptio
     statement.kind === 'read'
       ? limitTime(runRead(pool, statement, query, patience), timeout, giveUp)
       : gate.run(() => runWrite(pool, statement, query, patience))
+  const runNamed = (statement: ReadStatement | WriteStatement, values: SqlValue[]) =>
+    run(statement, { name: address.isPooled ? undefined : NAMES.get(statement), text: statement.sql, values })
   return {
     read: async <Row extends unknown[]>(statement: ReadStatement, values: SqlValue[]) =>
-      (await run(statement, { text: statement.sql, values })).rows as Row[],
-    write: async (statement, values) => (await run(statement, { text: statement.sql, values })).rowCount ?? 0,
+      (await runNamed(statement, values)).rows as Row[],
+    write: async (statement, values) => (await runNamed(statement, values)).rowCount ?? 0,
     adapter: await createClientAdapter(run, schemaName),
     probe: () => prove(gate.hasFailed()),
     close: pool.close,

@@ -25,11 +25,11 @@ const CLOSE_TIMEOUT = 500
 const SESSION = { statement_timeout: 10_000, lock_timeout: 2_000, idle_in_transaction_session_timeout: 10_000 }
 const SESSION_OPTIONS =
   '-c default_transaction_isolation=read\\ committed -c row_security=off -c jit=off -c enable_sort=off -c enable_incremental_sort=off'
-/** So many statements get a name: Prisma Client writes another one for each length of a list. */
-const MAX_NAMES = 100
 
 /** A statement with its values, as the driver takes it. */
 export interface Query {
+  /** PostgreSQL parses and plans a statement with a name once a connection, at half the cost. Default: each time. */
+  readonly name?: string | undefined
   readonly text: string
   readonly values?: unknown[]
   /** How values are read from a result. Default: as the driver does. */
@@ -98,10 +98,9 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
   const fail = (error: unknown): never => {
     throw translate(error, subject)
   }
-  const nameOf = address.isPooled ? () => undefined : createNames()
   const runOn = (queryable: pg.Pool | pg.PoolClient): RunQuery => {
     const send = queryable.query.bind(queryable) as (config: pg.QueryArrayConfig) => Promise<pg.QueryArrayResult>
-    return (query) => send({ ...query, ...nameOf(query), rowMode: 'array' }).catch(fail)
+    return (query) => send({ ...query, rowMode: 'array' }).catch(fail)
   }
   const disconnect = () => {
     for (const socket of sockets) socket.destroy()
@@ -165,17 +164,5 @@ function toConnection(run: RunQuery): Connection {
       return rows.map((row) => Object.fromEntries(fields.map(({ name }, index) => [name, row[index]])) as Row)
     },
     executeScript: async (script) => void (await run({ text: script })),
-  }
-}
-
-/** Creates what names statements, so that PostgreSQL parses and plans each once a connection, at half the cost. */
-function createNames(): (query: Query) => { name: string } | undefined {
-  const names = new Map<string, { name: string }>()
-  return ({ text, values = [] }) => {
-    const name = names.get(text)
-    // A script, which has no parameters, can only be sent without a name.
-    if (name !== undefined || values.length === 0 || names.size === MAX_NAMES) return name
-    names.set(text, { name: `plant-store-${names.size}` })
-    return names.get(text)
   }
 }
