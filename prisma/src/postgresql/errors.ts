@@ -38,12 +38,8 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: Part
     later('read-only'),
   ],
   [
-    /no encryption$|SSL off$|connection is insecure|\b(SSL|TLS)( connection)?( is)? required|requires TLS/,
-    'rejects this user without TLS: add sslmode=verify-full to DATABASE_URL, or check pg_hba.conf',
-  ],
-  [
     /^28\w{3} |^ SASL: /,
-    'rejects this user or password: check DATABASE_URL or PGPASSWORD (~/.pgpass is not read), sslmode, and pg_hba.conf',
+    'rejects this user or password: check DATABASE_URL or PGPASSWORD (~/.pgpass is not read), sslmode, and pg_hba.conf ($)',
   ],
   [
     /^(3D000|57P04) |^\w* ?(no such database|bouncer config error)/,
@@ -52,10 +48,6 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: Part
   [
     /^(42P05|26\w{3}) |unsupported startup parameter|command-line options/,
     'is behind a pooler in transaction mode ($): add pgbouncer=true to DATABASE_URL; if it is there, remove options',
-  ],
-  [
-    /row-level security/,
-    'hides rows from this user ($): run ALTER TABLE ... DISABLE ROW LEVEL SECURITY, or let the user bypass it (ALTER ROLE ... BYPASSRLS)',
   ],
   [
     /^42501 /,
@@ -75,9 +67,9 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: Part
   // A number that the sequence gives twice, no more connections, a time limit, and a table that a migration has changed
   // since a statement was prepared.
   [/^(0A000|23505 .*\bPlant_pkey\b|53300|57014) ?/, 'fails: $', soon()],
-  [/^(57P03|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENOENT) /, `cannot be reached ($): ${CHECK}`, later()],
+  [/^(57P03|08\w{3}|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENOENT) /, `cannot be reached ($): ${CHECK}`, later()],
   [LOST, UNREACHABLE, later()],
-  [/^(57P0[125]|25P0[34]|08\w{3}|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL) |^ (time|connect E)/, UNREACHABLE, later()],
+  [/^(57P0[125]|25P0[34]|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL) |^ (time|connect E)/, UNREACHABLE, later()],
   [
     /^(ERR_(SSL|TLS|OSSL)_|ERROR_IN_|CERT_|CRL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_|INVALID_|EPROTO)|^ (The server does not support SSL|There was an error establishing an SSL|Client network socket disconn)/,
     'cannot be reached over TLS: check sslmode and the certificates ($)',
