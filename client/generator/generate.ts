@@ -10,7 +10,7 @@ const header = '// Generated from the contract by `npm run generate`. Do not edi
 
 /** Generates the SDK files of a contract, by name. */
 export function generate(operations: Record<string, unknown>): Record<string, string> {
-  const document = createOpenApiDocument({ operations })
+  const document = createOpenApiDocument(operations)
   const { schemas } = document.components
   const all = readOperations(document)
   const { types, operations: calls } = generateTypes(resolveAll(schemas, schemas), all)

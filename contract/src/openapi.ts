@@ -83,12 +83,6 @@ export interface OpenApiDocument {
   readonly components: { readonly schemas: Components; readonly securitySchemes: object }
 }
 
-/** What the OpenAPI document needs beyond the contract. */
-export interface OpenApiOptions {
-  /** The operations to describe. Default: the plant store contract. */
-  operations?: Record<string, unknown>
-}
-
 /** An operation of a contract. */
 type Route = AppRoute & { readonly name: string; readonly metadata: OperationMetadata }
 
@@ -133,11 +127,12 @@ const PATH = /^(\/(:\w+|[\w.~-]+)?)+$/
 const BODY_ERRORS = { 413: ErrorSchema, 415: ErrorSchema }
 
 /**
- * Creates the OpenAPI 3.1 document of the service from the contract.
+ * Creates the OpenAPI 3.1 document of the service.
  *
+ * @param operations the operations to describe. Default: those of the plant store.
  * @throws {Error} with the operation, the place and what to do, if the document or the SDK cannot express a part of it
  */
-export function createOpenApiDocument({ operations = contract }: OpenApiOptions = {}): OpenApiDocument {
+export function createOpenApiDocument(operations: Record<string, unknown> = contract): OpenApiDocument {
   const routes = Object.entries(operations).map(([name, value]) => asOperation(name, value))
   const components: Components = {}
   const paths = describePaths(routes, components)
