@@ -71,16 +71,13 @@ export interface Operation {
   readonly responses: Readonly<Record<string, ResponseObject>>
 }
 
-/** An OpenAPI 3.1 document. */
+/** An OpenAPI 3.1 document. Other fields are for people and for other tools. */
 export interface OpenApiDocument {
-  readonly openapi: string
   readonly info: Readonly<Record<string, unknown>> & { readonly version: string }
-  readonly servers: readonly { readonly url: string }[]
-  readonly security: readonly { readonly bearer: readonly Scope[] }[]
-  readonly tags: readonly NonNullable<OperationMetadata['group']>[]
   /** The operations, by path and method in lower case. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: { readonly schemas: Components; readonly securitySchemes: object }
+  readonly [field: string]: unknown
 }
 
 /** An operation of a contract. */
