@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { codePoint } from '../../test/helpers/code-points.ts'
+import { Int64Schema, Int64TextSchema, NewPlantSchema, PlantSchema, TextSchema } from '../src/contract.ts'
 import { ErrorSchema, errorCatalogue } from '../src/errors.ts'
 import { createOpenApiDocument } from '../src/openapi.ts'
-import { Int64Schema, Int64TextSchema, NewPlantSchema, PlantSchema, TextSchema } from '../src/plants.ts'
 
 /** Creates a document as it is served. */
 const served = (operations?: Record<string, unknown>) => JSON.parse(JSON.stringify(createOpenApiDocument(operations)))

@@ -1,7 +1,7 @@
 /** What the schemas accept, and their messages. The fuzzer of the server has every spelling and text. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Int64TextSchema, NewPlantSchema, PlantSchema } from '../src/plants.ts'
+import { Int64TextSchema, NewPlantSchema, PlantSchema } from '../src/contract.ts'
 
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
