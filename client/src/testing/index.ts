@@ -79,7 +79,7 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   requireKnown(options, ['baseUrl'], 'options')
   const baseUrl = readBaseUrl(options.baseUrl ?? 'http://plant-store.test')
   const [tokens, accounts] = [new Map<string, FakeToken>(), new Map<string, Account>()]
-  const service: FakeService = { baseUrl, tokens, accounts, versions: new Map(), requests: [], faults: [] }
+  const service: FakeService = { baseUrl, tokens, accounts, requests: [], faults: [] }
 
   const others: Omit<FakePlantStore, 'baseUrl' | 'token' | 'fetch'> = {
     requests: service.requests,

@@ -32,8 +32,6 @@ export interface OperationResult<TBody> {
   readonly unused: Readonly<Record<string, never>>
   /** The cursor of the next page; undefined: there is none. */
   readonly nextCursor?: string | undefined
-  /** Whether the response has an `ETag`, and is a 304 to a client that has it. Default: false. */
-  readonly hasVersion?: true
 }
 
 /** Responds to the input of an operation, which was checked. */
@@ -57,7 +55,7 @@ export const handlers: { [TName in OperationName]: Handler<Input<TName>, Awaited
     const rest = [...plants.values()].filter(({ seq }) => seq > after)
     const page = rest.slice(0, limit)
     const nextCursor = page.length < rest.length ? `${number}:${page.at(-1)?.seq}` : undefined
-    return { body: page.map(toBody), nextCursor, hasVersion: true, unused }
+    return { body: page.map(toBody), nextCursor, unused }
   },
 }
 

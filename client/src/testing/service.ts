@@ -55,8 +55,6 @@ export interface FakeService {
   readonly tokens: Map<string, FakeToken>
   /** By their names. */
   readonly accounts: Map<string, Account>
-  /** A number for each body that a request of an account has got. */
-  readonly versions: Map<string, number>
   readonly requests: FakeRequest[]
   readonly faults: NextFault[]
 }
@@ -128,10 +126,9 @@ function respond(
     const { operation, segments, query } = findOperation(service, request)
     const account = authenticate(service, token, requestRules[operation].scope)
     const input = readInput(operation, segments, query, request.body)
-    const { body, nextCursor, hasVersion } = handle(service, operation, input, account)
+    const { body, nextCursor } = handle(service, operation, input, account)
     const link = nextCursor === undefined ? {} : { link: nextPage(query, nextCursor) }
-    const response = jsonResponse(routes[operation].status, body, link)
-    return hasVersion ? revalidate(service, response, request) : response
+    return jsonResponse(routes[operation].status, body, link)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     return jsonResponse(error.status, error.body, Object.fromEntries(error.headers as Headers))
@@ -192,23 +189,6 @@ function nextPage(query: string, cursor: string): string {
   const parameters = new URLSearchParams(query)
   parameters.set('cursor', cursor)
   return `<?${parameters}>; rel="next"`
-}
-
-/** Gives a response the tag of its body, and makes it a 304 where the request names that. */
-function revalidate(
-  { versions }: FakeService,
-  { status, headers, body }: FakeResponse,
-  { account, url, headers: sent }: FakeRequest,
-): FakeResponse {
-  const key = JSON.stringify([account, url, body])
-  const number = versions.get(key) ?? versions.size
-  versions.set(key, number)
-  const tagged = { ...headers, etag: `"${number}"`, 'cache-control': 'private, no-cache', vary: 'Authorization' }
-  const condition = sent['if-none-match'] ?? ''
-  const isSame = condition.trim() === '*' || (condition.match(/"[^"]*"/g) ?? []).some((tag) => tag === tagged.etag)
-  if (!isSame) return { status, headers: tagged, body }
-  const { 'content-type': _, ...rest } = tagged as Record<string, string>
-  return { status: 304, headers: rest, body: '' }
 }
 
 /** Creates the response of a fault. */
