@@ -12,7 +12,7 @@ import { type OperationName, routes } from './generated/routes.ts'
 import { type Attempt, CONFLICT, type Hooks, mergeOptions, type Settings, type Signal, whyNotToken } from './options.ts'
 import { observe, orUndefined, rejectArgument } from './values.ts'
 import { defaultHeaders, type Fields, readHeaders, withoutNull, writeRequest } from './wire/request.ts'
-import { type Returns, readData, readHead, readText, requireResponse } from './wire/response.ts'
+import { type Returns, readData, readHead, readText } from './wire/response.ts'
 
 /** A call of an operation, and how far it is. */
 export interface Call extends CallInfo, Returns {
@@ -133,7 +133,6 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal:
     signal,
   } as const
   const response = await (settings.fetch ?? fetch)(attempt.url, init)
-  requireResponse(response)
   const head = readHead(response)
   return [head, await readText(response, settings.maxResponseBytes, head, call)] as const
 }

@@ -192,7 +192,8 @@ export class MalformedResponseError extends ResponseError {
 }
 
 /**
- * The request failed without a response: network, DNS, TLS, or a `fetch` function that threw. Its error is the `cause`.
+ * The request failed without a response: network, DNS, TLS, or a `fetch` function that threw, or returned none that can
+ * be read. The error of it is the `cause`.
  */
 export class ConnectionError extends BaseError {
   declare readonly kind: 'connection' | 'timeout'
@@ -222,8 +223,7 @@ export class TokenError extends BaseError {
 }
 
 /**
- * The input or an option is invalid, or a `request` hook failed, whose error is the `cause`. The attempt was not sent,
- * unless `fetch` returned what is not a response, or one that is already read.
+ * The input or an option is invalid, or a `request` hook failed, whose error is the `cause`. The attempt was not sent.
  */
 export class UsageError extends BaseError {
   declare readonly kind: 'usage'

@@ -1,22 +1,8 @@
 import { ApiError, type CallInfo, MalformedResponseError, type ResponseHead, type ResponseHeaders } from '../errors.ts'
 import type { ErrorBody } from '../generated/types.ts'
 import type { FetchResponse } from '../options.ts'
-import { isObject, observe, orUndefined, rejectArgument } from '../values.ts'
+import { isObject, observe, orUndefined } from '../values.ts'
 import type { Route } from './request.ts'
-
-/**
- * Requires a response whose body is not read yet. Anything else is a mistake of the app's `fetch`: the service has
- * processed the request, so a retry could not help.
- *
- * @throws {UsageError} with what `fetch` must return
- */
-export function requireResponse(response: FetchResponse): void {
-  const { status, headers, text, body, bodyUsed } = Object(response)
-  const isResponse = [headers?.get, text].every((method) => typeof method === 'function') && Number.isInteger(status)
-  if (!isResponse) rejectArgument('fetch', 'must return a Response')
-  if (bodyUsed || body?.locked)
-    rejectArgument('fetch', 'must return a Response that is not read yet; read its clone() instead')
-}
 
 /** Reads the head of a response. */
 export function readHead({ status, headers }: Pick<FetchResponse, 'status' | 'headers'>): ResponseHead {
