@@ -14,7 +14,7 @@ export function generateRequests(operations: readonly OperationModel[]): string 
   const mark = (_: string, value: unknown) => (typeof value === 'bigint' ? `\0${value}` : value)
   const rules = JSON.stringify(Object.fromEntries(entries), mark, 2).replace(/"\\u0000(-?\d+)"/g, 'BigInt("$1")')
   return [
-    "import type { RequestRules } from '../testing/check-request.ts'\nimport type { OperationName } from './routes.ts'\n",
+    "import type { RequestRules } from '../testing/service.ts'\nimport type { OperationName } from './routes.ts'\n",
     `/** The fields of each operation, as the service checks them. */\nexport const requestRules: Record<OperationName, RequestRules> = ${rules}\n`,
   ].join('\n')
 }

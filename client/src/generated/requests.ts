@@ -1,6 +1,6 @@
 // Generated from the contract by `npm run generate`. Do not edit.
 
-import type { RequestRules } from '../testing/check-request.ts'
+import type { RequestRules } from '../testing/service.ts'
 import type { OperationName } from './routes.ts'
 
 /** The fields of each operation, as the service checks them. */

@@ -1,8 +1,9 @@
-import { errorMessages } from '../generated/error-codes.ts'
+import { ApiError } from '../errors.ts'
+import { type ErrorName, errorCodes, errorMessages, errorReasons } from '../generated/error-codes.ts'
 import type { Operations } from '../generated/operations.ts'
 import type { OperationName } from '../generated/routes.ts'
 import type { Plant } from '../generated/types.ts'
-import { rejectRequest } from './check-request.ts'
+import { readHead } from '../wire/response.ts'
 
 /** A plant in the fake. */
 export interface StoredPlant extends Plant {
@@ -68,4 +69,15 @@ function readCursor(cursor: string, account: number): number {
 
 function toBody({ id: _, seq: __, ...shown }: Row): Plant {
   return shown
+}
+
+/** Rejects a request. The message is that of the error catalogue by default. */
+export function rejectRequest(name: ErrorName, message = errorReasons[name], headers = {}): never {
+  const head = readHead({ status: statusOf(name), headers: new Headers(headers) })
+  throw new ApiError({ error: errorCodes[name], message }, head, {})
+}
+
+/** Returns the status of an error. */
+export function statusOf(name: ErrorName): number {
+  return Math.floor(errorCodes[name] / 100)
 }
