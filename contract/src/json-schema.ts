@@ -19,9 +19,9 @@ const SUPPORTED_NAMES: readonly string[] = [
 /** The same for people, with what {@link isSupported} requires of each. */
 const SUPPORTED =
   'is not supported here; use TextSchema or a format, Int64Schema, numbers, booleans, enums of text, lists, objects of ' +
-  'named fields that no object inherits, .optional(), .nullable() for text and numbers, patterns without flags, and a ' +
-  '.refine() that a .meta() describes. Parameters are text: use TextSchema, Int64TextSchema, z.enum(), z.stringbool(), ' +
-  'a format, a z.codec(), or z.preprocess((value) => [value].flat(), z.array(...)) of these, since one item is no list'
+  'named fields, .optional(), .nullable() for text and numbers, patterns without flags, and a .refine() that a .meta() ' +
+  'describes. Parameters are text: use TextSchema, Int64TextSchema, z.enum(), z.stringbool(), a format, a z.codec(), or ' +
+  'z.preprocess((value) => [value].flat(), z.array(...)) of these, since one item is no list'
 
 /** Rejects a part of the contract. */
 export function rejectContract(place: string, reason: string): never {
@@ -47,8 +47,6 @@ export function describe(value: unknown, direction: Direction, place: string): J
       override: ({ zodSchema, jsonSchema, path }) => {
         // zod leaves out those of a schema that transforms, as that of an int64 does.
         const { examples } = (z.globalRegistry.get(zodSchema) ?? {}) as { readonly examples?: readonly unknown[] }
-        if (examples?.some((each) => typeof each === 'bigint'))
-          throw new Error('an example is a bigint; write a number')
         const names = path.filter((name) => name !== 'properties')
         visited.set(zodSchema, [Object.assign(jsonSchema, examples && { examples }), [place, ...names].join('.')])
       },
@@ -60,9 +58,10 @@ export function describe(value: unknown, direction: Direction, place: string): J
     }
     return JSON.parse(JSON.stringify(written), mergeNull)
   } catch (error) {
-    // zod does not know the place.
     const { message } = error as Error
-    throw message.startsWith(place) ? error : new Error(`${place}: ${message}; change the schema`)
+    if (message.startsWith(place)) throw error
+    // zod does not know the place.
+    return rejectContract(place, `${message}; change the schema, or write an example that is a bigint as a number`)
   }
 }
 
@@ -83,7 +82,6 @@ function isSupported(schema: z.core.$ZodTypes, json: Json, direction: Direction)
     (inner.type ?? inner.$ref) !== undefined &&
     (json.enum === undefined || json.type === 'string') &&
     !json.additionalProperties &&
-    !Object.keys(json.properties ?? {}).some((name) => name in Object.prototype) &&
     !patterns.some((pattern) => /\/\w*[imsy]\w*$/.test(pattern)) &&
     !('coerce' in def && def.coerce) &&
     !(checks.some(({ check }) => check === 'custom') && (json.description ?? json.pattern) === undefined) &&

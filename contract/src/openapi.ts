@@ -165,16 +165,14 @@ export function createOpenApiDocument(operations: Record<string, unknown> = cont
 
 /** Checks that a value is an operation that a server can serve, the SDK call, and a client retry as it says. */
 function asOperation(name: string, value: unknown): Route {
-  const isOperation = value instanceof Object && isAppRoute(value as AppRoute)
-  if (!isOperation)
+  if (!(value instanceof Object && isAppRoute(value as AppRoute)))
     return rejectContract(name, 'is not an operation; move the operations of a nested router to the top level')
   const route = { ...value, name } as Route
   const { method, path, responses, metadata } = route
   const { idempotent, errors = [] } = metadata ?? {}
   const [unknown] = Object.entries(value).find(([key, own]) => own !== undefined && !KEYS.includes(key)) ?? []
   const statuses = Object.keys(responses).map(Number)
-  const isUnchanged = method === 'GET' && responses[304] === ContractNoBody
-  const failures = statuses.filter((status) => status >= 300 && !(status === 304 && isUnchanged))
+  const failures = statuses.filter((status) => status >= 300 && !(status === 304 && method === 'GET'))
   const hasIdempotent = idempotent !== undefined || IDEMPOTENT.includes(method)
   const isRetried = method !== 'GET' && idempotent !== false
   const changed = (method === 'DELETE' ? [404, 410, 412] : [412]).find((status) => isRetried && status in responses)
@@ -203,21 +201,13 @@ function bodyOf(route: AppRoute): object | undefined {
 function describePaths(routes: readonly Route[], components: Components): OpenApiDocument['paths'] {
   const paths: Record<string, Record<string, Operation>> = {}
   const named = routes.flatMap(({ metadata }) => metadata.errors ?? [])
-  for (const [index, route] of routes.entries()) {
-    const earlier = routes.slice(0, index).find((each) => covers(each, route))
-    if (earlier)
-      rejectContract(route.name, `its requests go to ${earlier.name} before it; change the path, or move it up`)
+  for (const route of routes) {
     const errors = ERROR_NAMES.filter((error) => isSent(error, route, named))
     const operation = describeOperation(route, errors, components)
     const template = route.path.replace(/:(\w+)/g, '{$1}')
     paths[template] = { ...paths[template], [route.method.toLowerCase()]: operation }
   }
   return paths
-}
-
-/** Whether requests for a route match another one too. */
-function covers({ method, path }: Route, other: Route): boolean {
-  return method === other.method && new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`).test(other.path)
 }
 
 /** Whether a route responds with an error. `named` are those of only some operations. */
@@ -244,8 +234,8 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
     const status = Number(key)
     const isPage = paged && status < 300
     const place = `${name}: response ${status}`
-    // These statuses never have a body (RFC 9110 sections 15.3.5 and 15.3.6).
-    if ([204, 205].includes(status) && body !== ContractNoBody) rejectContract(place, 'has no body; use c.noBody()')
+    // These statuses never have a body (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5).
+    if ([204, 205, 304].includes(status) && body !== ContractNoBody) rejectContract(place, 'must be c.noBody()')
     const types = isPage ? ['array'] : ['object', 'array']
     const schema = body === ContractNoBody ? undefined : describeBody(body, 'response', types, place, components)
     const own = errors.filter((error) => statusOf(error) === status)
@@ -257,9 +247,6 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
       },
     ]
   })
-  const isPage = ['limit', 'cursor'].every((each) => inQuery.some((own) => own.name === each && !own.required))
-  if (paged && !isPage)
-    rejectContract(`${name}: query`, 'has no optional limit and cursor; add them, or remove `paged`')
   const repetition = idempotent ? (IDEMPOTENT.includes(route.method) ? undefined : REPEATABLE) : NOT_REPEATABLE
   return {
     operationId: name,
@@ -280,13 +267,11 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
 function describeParameters(kind: 'path' | 'query', route: Route, components: Components): Parameter[] {
   const place = `${route.name}: ${kind === 'path' ? 'pathParams' : 'query'}`
   const schema = kind === 'path' ? route.pathParams : route.query
-  const inPath = kind === 'path' ? (route.path.match(/(?<=:)\w+/g) ?? []) : []
+  const inPath = kind === 'path' ? (route.path.match(/(?<=:)\w+/g) ?? []).toSorted() : []
   if (schema === undefined && inPath.length === 0) return []
   if (!(schema instanceof z.ZodObject)) return rejectContract(place, 'must be a z.object() with a field per parameter')
   const { properties = {}, required = [] } = describeIn(components, schema, 'parameter', place)
-  const isOfPath = [Object.keys(properties), required].every(
-    (each) => each.toSorted().join() === inPath.toSorted().join(),
-  )
+  const isOfPath = [Object.keys(properties), required].every((each) => each.toSorted().join() === inPath.join())
   if (kind === 'path' && !isOfPath) rejectContract(place, `must have the parameters of ${route.path}, all required`)
   return Object.entries(properties).map(([name, schema]) => {
     const { description, deprecated } = schema

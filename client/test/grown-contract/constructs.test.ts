@@ -252,16 +252,12 @@ describe('rejected', () => {
   const texts = [z.string(), listOf(z.string()), z.array(TextSchema), TextSchema.nullable()]
   test.each<[part: string, reason: string, schemas: z.ZodType[]]>([
     ['body', 'is not supported here; use TextSchema', [...others, ...combined, ...nullable, z.array(z.any())]],
-    [
-      'body',
-      'is not supported here; use TextSchema',
-      [...refined, ...changed, ...unsafe, z.object({ toString: mail })],
-    ],
+    ['body', 'is not supported here; use TextSchema', [...refined, ...changed, ...unsafe]],
     ['response', 'is not supported here; use TextSchema', [...others, ...combined, ...nullable, ...refined]],
     ['query', 'is not supported here; use TextSchema', [...numbers, ...texts]],
     ['pathParams', 'is not supported here; use TextSchema', [...numbers, ...texts]],
     ['body', 'Cycle detected', [recursive]],
-    ['body', 'getBed: body: an example is a bigint; write a number', [Int64Schema.meta({ examples: [1n] })]],
+    ['body', 'write an example that is a bigint as a number', [Int64Schema.meta({ examples: [1n] })]],
     ['pathParams', 'to a BigInt; change the schema', [z.string().transform(BigInt).pipe(z.int64())]],
   ])('in a %s: %s', (part, reason, schemas) => {
     for (const schema of schemas) {
@@ -285,12 +281,13 @@ describe('rejected', () => {
     ['body: must be an object', { ...post, body: z.array(mail) }],
     ['is not a JSON schema of zod 4', { ...post, body: c.type() }],
     ['response 200: must be an object or an array', response(200, mail)],
-    ['response 204: has no body', { responses: { 204: Empty } }],
+    ['response 204: must be c.noBody()', { responses: { 204: Empty } }],
+    ['response 304: must be c.noBody()', response(304, Empty)],
+    ['responses: a failure is a 4xx or 5xx', { ...post, ...response(304, c.noBody()) }],
     ['responses: a failure is a 4xx or 5xx', response(302, ErrorSchema)],
     ['responses: a failure is a 4xx or 5xx with ErrorSchema', response(404, Empty)],
     ['responses: must have one success status', response(201, Empty)],
     ['response 200: must be an array', { query, metadata: paged }],
-    ['query: has no optional limit and cursor', { responses: { 200: z.array(Empty) }, metadata: paged }],
     ['metadata: is missing', { metadata: undefined }],
     ['metadata.errors: add the responses of idTaken', { metadata: { scope: 'read', errors: ['idTaken'] } }],
     ['is missing, and a POST is not idempotent by itself', { method: 'POST' }],
@@ -306,16 +303,12 @@ describe('rejected', () => {
     expect(() => generate({ getBed: { ...getBed, ...change } })).toThrow(reason)
   })
 
-  const bed = { ...getBed, ...inId }
-  const count = { ...getBed, path: '/beds/count' }
   test.each<[reason: string, contract: Record<string, unknown>]>([
     ['The contract: has no operation; add one', {}],
     ['safe: the SDK uses this name; rename the operation', { safe: getBed }],
     ['get-bed: must be a name such as getPlant; rename the operation', { 'get-bed': getBed }],
     ['beds: is not an operation; move the operations of a nested router to the top level', { beds: { getBed } }],
-    ['count: its requests go to bed before it; change the path, or move it up', { bed, count }],
   ])('in a contract: %s', (reason, contract) => {
     expect(() => generate(contract)).toThrow(reason)
-    generate({ count, bed })
   })
 })
