@@ -239,13 +239,8 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
     const types = isPage ? ['array'] : ['object', 'array']
     const schema = body === ContractNoBody ? undefined : describeBody(body, 'response', types, place, components)
     const own = errors.filter((error) => statusOf(error) === status)
-    return [
-      key,
-      {
-        ...describeResponse(status, schema, own),
-        headers: responseHeaders(status, isPage, hasVersion && status < 400),
-      },
-    ]
+    const headers = responseHeaders(status, isPage, hasVersion && status < 400)
+    return [key, { ...describeResponse(status, schema, own), headers }]
   })
   const repetition = idempotent ? (IDEMPOTENT.includes(route.method) ? undefined : REPEATABLE) : NOT_REPEATABLE
   return {
@@ -283,11 +278,8 @@ function describeParameters(kind: 'path' | 'query', route: Route, components: Co
 function describeIn(components: Components, value: unknown, direction: Direction, place: string): JsonSchema {
   const text = JSON.stringify(describe(value, direction, place))
   // References to the definitions of a schema become references to the components of the document.
-  const {
-    $defs = {},
-    $schema: _,
-    ...json
-  } = JSON.parse(text.replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/'))
+  const ofDocument = text.replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/')
+  const { $defs = {}, $schema: _, ...json } = JSON.parse(ofDocument)
   for (const [id, component] of Object.entries<JsonSchema>($defs)) {
     const isSame = JSON.stringify(component) === JSON.stringify(components[id] ?? component)
     if (!isSame) rejectContract(place, `another schema has the id ${id}; use one schema, or rename one`)
