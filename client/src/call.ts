@@ -21,8 +21,6 @@ export interface Call extends CallInfo, Returns {
   readonly settings: Settings
   /** The JSON to send; undefined for none. */
   readonly body: string | undefined
-  /** All headers but that of the token, names in lower case. */
-  readonly headers: Readonly<Record<string, string>>
   /** The requests that were sent: an attempt without a token, or with a hook that failed, sends none. */
   attempts: number
   retries: number

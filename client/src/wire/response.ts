@@ -61,7 +61,7 @@ export async function readText(
 
 /** What a call expects of its response. */
 export interface Returns extends Pick<Route, 'status' | 'returns' | 'parse'> {
-  /** The headers of its request, names in lower case: with `if-none-match`, the response may be a 304. */
+  /** All headers of its request but that of the token, names in lower case: with `if-none-match`, it may be a 304. */
   readonly headers: Readonly<Record<string, string>>
 }
 
