@@ -2,7 +2,6 @@ import { loadEngine } from './address.ts'
 import { type Engine, type OnProgress, type OpenOptions, StorageError } from './engine.ts'
 import { limitTime, REQUEST_PATIENCE, retry } from './patience.ts'
 import { createPlants, type Plants } from './plants.ts'
-import { createPrisma } from './prisma-client.ts'
 import { createTokens, readSecret, type Tokens } from './tokens.ts'
 
 /**
@@ -43,9 +42,8 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
   const engine = await loadEngine(url)
   const opened = await engine.open(options)
   try {
-    const prisma = createPrisma(await engine.loadClient(), opened.adapter)
-    const plants = createPlants(prisma, opened, engine.statements)
-    const tokens = createTokens(prisma, opened, engine.statements)
+    const plants = createPlants(opened, engine.statements)
+    const tokens = createTokens(opened, engine.statements)
 
     /** Fails if requests would fail now, which read the same as this does. */
     async function prove(): Promise<void> {
@@ -57,7 +55,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
       engine: engine.name,
       plants,
       tokens,
-      secret: (secret) => readSecret(prisma, secret),
+      secret: (secret) => readSecret(opened.prisma, secret),
       whyUnavailable: () => explain(prove, engine.subject),
       logBytes: engine.logBytes ?? (async () => 0),
       close: opened.close,

@@ -1,6 +1,6 @@
 /** What an engine is: what it does for a database, what a statement says, and what storage fails with. */
 
-import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils'
+import type { PrismaClient } from './generated/sqlite/client.ts'
 
 /**
  * What an engine does for one database. Everything that it throws because of the database is a {@link StorageError}.
@@ -23,9 +23,7 @@ export interface Engine {
   readonly startupPatience: number
   /** Where its migrations are. */
   readonly migrationsFolder: string
-  /** Loads its Prisma Client, which takes 0.2 s. */
-  loadClient(): Promise<GeneratedClient>
-  /** Opens the database for requests. */
+  /** Opens the database for requests. Loading its Prisma Client takes 0.2 s. */
   open(options: OpenOptions): Promise<OpenedDatabase>
   /** Creates the database if it does not exist; absent where the engine cannot. */
   create?: () => Promise<void>
@@ -60,21 +58,20 @@ export interface OpenedDatabase {
    * repeated where it cannot have happened, or the statement says that it may run twice.
    */
   write(statement: WriteStatement, values: SqlValue[]): Promise<number>
-  /** What Prisma Client runs on: a layer over the two. */
-  readonly adapter: ClientAdapter
+  /** For tokens, secrets and whatever an operation adds: a layer over the two. */
+  readonly prisma: Prisma
   /** Fails if requests would fail now. It waits for no lock: it is retried while that may help. */
   probe(): Promise<void>
   /** Closes it. Call it once, after the last query. */
   close(): Promise<void>
 }
 
-/** The Prisma Client that is generated for an engine. */
-export type GeneratedClient = new (options: { adapter: SqlDriverAdapterFactory; errorFormat: 'minimal' }) => object
-
-/** The part of Prisma's driver adapter that an engine has. */
-export interface ClientAdapter extends Pick<SqlDriverAdapter, 'provider' | 'queryRaw' | 'executeRaw'> {
-  /** Where Prisma Client looks for the tables, on PostgreSQL. */
-  readonly schemaName?: string
+/**
+ * Prisma Client of either engine; only `seq` is a bigint on PostgreSQL. What it runs keeps the promises of
+ * {@link OpenedDatabase}.
+ */
+export type Prisma = Pick<PrismaClient, '$queryRawUnsafe' | '$executeRawUnsafe'> & {
+  readonly [Model in 'plant' | 'token' | 'secret']: Omit<PrismaClient[Model], 'findUnique' | 'findUniqueOrThrow'>
 }
 
 /** What every statement says of itself. */

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import type { OpenedDatabase, Statements } from './engine.ts'
-import type { Prisma } from './prisma-client.ts'
 
 /** The plants of all accounts. */
 export interface Plants {
@@ -89,8 +88,7 @@ const NOTHING: PieceRow = [null, 0, false, null]
  * last calls, up to 60 MB of batches, and delays when results are freed (docs/decisions/013-prisma-client.md).
  */
 export function createPlants(
-  { plant: table }: Pick<Prisma, 'plant'>,
-  { read, write }: Pick<OpenedDatabase, 'read' | 'write'>,
+  { read, write, prisma: { plant: table } }: OpenedDatabase,
   { insertPlants, comparePlants, selectStates, selectPiece }: Statements,
 ): Plants {
   return {

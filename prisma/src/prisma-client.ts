@@ -1,15 +1,15 @@
-/** Prisma Client, for tokens, secrets and whatever an operation adds, on an engine's `read` and `write`. */
+/** Prisma Client, on an engine's `read` and `write`. */
 
-import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
-import type { ClientAdapter, GeneratedClient, ReadStatement, WriteStatement } from './engine.ts'
-import type { PrismaClient } from './generated/sqlite/client.ts'
+import type { SqlDriverAdapter, SqlDriverAdapterFactory } from '@prisma/driver-adapter-utils'
+import type { Prisma, ReadStatement, WriteStatement } from './engine.ts'
 
-/**
- * Prisma Client of either engine; only `seq` is a bigint on PostgreSQL. What it runs keeps the promises of
- * `OpenedDatabase`.
- */
-export type Prisma = Pick<PrismaClient, '$queryRawUnsafe' | '$executeRawUnsafe'> & {
-  readonly [Model in 'plant' | 'token' | 'secret']: Omit<PrismaClient[Model], 'findUnique' | 'findUniqueOrThrow'>
+/** The Prisma Client that is generated for an engine. */
+type GeneratedClient = new (options: { adapter: SqlDriverAdapterFactory; errorFormat: 'minimal' }) => object
+
+/** The part of Prisma's driver adapter that an engine has. */
+export interface ClientAdapter extends Pick<SqlDriverAdapter, 'provider' | 'queryRaw' | 'executeRaw'> {
+  /** Where Prisma Client looks for the tables, on PostgreSQL. */
+  readonly schemaName?: string
 }
 
 /** A statement that only reads begins with it. */

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { OpenedDatabase, Statements } from './engine.ts'
-import type { Prisma } from './prisma-client.ts'
+import type { OpenedDatabase, Prisma, Statements } from './engine.ts'
 
 /** The tokens of all accounts. */
 export interface Tokens {
@@ -55,11 +54,7 @@ type FoundRow = [
 type Milliseconds = bigint | string
 
 /** Creates the tokens of a database. The lookup, which is on the way of every request, calls the engine. */
-export function createTokens(
-  { token: table }: Pick<Prisma, 'token'>,
-  { read }: Pick<OpenedDatabase, 'read'>,
-  { selectTokens }: Statements,
-): Tokens {
+export function createTokens({ read, prisma: { token: table } }: OpenedDatabase, { selectTokens }: Statements): Tokens {
   return {
     create: async ({ scopes, ...token }) =>
       toTokenRow(await table.create({ data: { ...token, scopes: scopes.join(' '), createdAt: new Date() } })),

@@ -7,12 +7,11 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { openConnection, query, runSql, sharedPostgresql } from '../../test/helpers/database/databases.ts'
 import { type Moment, startFaultyNetwork } from '../../test/helpers/network/faulty-network.ts'
 import { afterFile } from '../../test/helpers/temporary.ts'
-import { StorageError } from '../src/engine.ts'
+import { type Prisma, StorageError } from '../src/engine.ts'
 import type { PrismaClient } from '../src/generated/sqlite/client.ts'
 import { readAddress } from '../src/postgresql/address.ts'
 import { openPool } from '../src/postgresql/pool.ts'
 import { statements } from '../src/postgresql/statements.ts'
-import type { Prisma } from '../src/prisma-client.ts'
 import { openClient, openNewClient } from './helpers/open-client.ts'
 
 /**

@@ -2,7 +2,6 @@ import path from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import type {
-  ClientAdapter,
   Connection,
   Engine,
   OnWaiting,
@@ -16,7 +15,7 @@ import type {
 } from '../engine.ts'
 import { StorageError } from '../engine.ts'
 import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
-import { toStatement } from '../prisma-client.ts'
+import { type ClientAdapter, createPrisma, toStatement } from '../prisma-client.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { lateError, mayHaveHappened } from './errors.ts'
 import { checkServer, proveGuarantees, revokeRights } from './guarantees.ts'
@@ -67,7 +66,6 @@ export function createEngine(address: Address): Engine {
     timeType: 'TIMESTAMPTZ',
     startupPatience: OPENING.patience,
     migrationsFolder: path.join(import.meta.dirname, '../../postgresql/migrations'),
-    loadClient: async () => (await import('../generated/postgresql/client.ts')).PrismaClient,
     open: (options) => open(address, options),
     beginReading: () => beginReading(address),
     beginWriting: (onWaiting) => beginWriting(address, onWaiting),
@@ -82,6 +80,7 @@ const NAMES = new Map<ReadStatement | WriteStatement, string>(
 
 /** Opens a database. */
 async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptions): Promise<OpenedDatabase> {
+  const { PrismaClient } = await import('../generated/postgresql/client.ts')
   const subject = describeDatabase(address)
   // PostgreSQL gives a lock up before this, and says so.
   const timeout = Math.max(patience, REQUEST_PATIENCE) + GRACE
@@ -108,7 +107,7 @@ async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptio
     read: async <Row extends unknown[]>(statement: ReadStatement, values: SqlValue[]) =>
       (await runNamed(statement, values)).rows as Row[],
     write: async (statement, values) => (await runNamed(statement, values)).rowCount ?? 0,
-    adapter: await createClientAdapter(run, schemaName),
+    prisma: createPrisma(PrismaClient, await createClientAdapter(run, schemaName)),
     probe: () => prove(gate.hasFailed()),
     close: pool.close,
   }

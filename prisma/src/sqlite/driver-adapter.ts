@@ -1,8 +1,8 @@
 import type { ArgType, ColumnType, SqlQuery, SqlResultSet } from '@prisma/driver-adapter-utils'
 import { ColumnTypeEnum, DriverAdapterError } from '@prisma/driver-adapter-utils'
-import type { ClientAdapter, Connection, ReadStatement, SqlValue, WriteStatement } from '../engine.ts'
+import type { Connection, ReadStatement, SqlValue, WriteStatement } from '../engine.ts'
 import { StorageError, writeTime } from '../engine.ts'
-import { toStatement } from '../prisma-client.ts'
+import { type ClientAdapter, toStatement } from '../prisma-client.ts'
 import type { Parameters, Result, Value } from './file-guard.ts'
 
 /** Returns the parameters `$1`, `$2` and so on. */

@@ -4,6 +4,7 @@ import path from 'node:path'
 import type { Engine, OpenedDatabase, OpenOptions, ReadStatement, Session, SqlValue } from '../engine.ts'
 import { StorageError } from '../engine.ts'
 import { createWriteGate, limitTime, REQUEST_PATIENCE, retry } from '../patience.ts'
+import { createPrisma } from '../prisma-client.ts'
 import { backup, syncFolder } from './backup.ts'
 import { createClientAdapter, numbered, type RunStatement, toConnection } from './driver-adapter.ts'
 import { stateError, translate, WRITER_LATE } from './errors.ts'
@@ -36,7 +37,6 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
     timeType: 'DATETIME',
     startupPatience: OPENING.patience,
     migrationsFolder: path.join(import.meta.dirname, '../../migrations'),
-    loadClient: async () => (await import('../generated/sqlite/client.ts')).PrismaClient,
     open: async (options) => open(existingFile(file), options),
     create: () => createFile(file, hasOwnFolder),
     backup: async (target, onProgress) => backup(existingFile(file), target, onProgress),
@@ -75,6 +75,7 @@ function existingFile(file: string): string {
  * @param file its path, without symbolic links
  */
 async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions): Promise<OpenedDatabase> {
+  const { PrismaClient } = await import('../generated/sqlite/client.ts')
   const lateError = () => stateError(file, WRITER_LATE)
   const thread = await openThread(file)
   // A disk that does not respond must not keep it waiting.
@@ -121,7 +122,7 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     read: async <Row>(statement: ReadStatement, values: SqlValue[]) =>
       (await run(statement, numbered(values))).rows as Row[],
     write: async (statement, values) => (await run(statement, numbered(values))).changes,
-    adapter: createClientAdapter(run),
+    prisma: createPrisma(PrismaClient, createClientAdapter(run)),
 
     // A lock is probed with an empty transaction, which writes nothing. Where a write has failed, or the disk looks
     // full or read-only, a page is written: only that shows when it is over, since clients stop writing to a server

@@ -4,23 +4,22 @@ import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { loadEngine } from '../../src/address.ts'
 import type { OpenedDatabase, OpenOptions } from '../../src/engine.ts'
 import type { PrismaClient } from '../../src/generated/sqlite/client.ts'
-import { createPrisma } from '../../src/prisma-client.ts'
 
 /** A database as its engine opens it, and Prisma Client on it, for operations that only a test has. */
 export type TestClient = OpenedDatabase & { prisma: PrismaClient }
 
 /** Connects Prisma Client to a database, as the server does. */
 export async function openClient(url: string, options: OpenOptions = {}): Promise<TestClient> {
-  const engine = await loadEngine(url)
+  const { open } = await loadEngine(url)
   // A busy machine must not decide a test.
-  const opened = await engine.open({ patience: 60_000, ...options })
+  const opened = await open({ patience: 60_000, ...options })
   let isOpen = true
   const close = async () => {
     if (isOpen) await opened.close()
     isOpen = false
   }
   onTestFinished(close)
-  return { ...opened, close, prisma: createPrisma(await engine.loadClient(), opened.adapter) as PrismaClient }
+  return { ...opened, close, prisma: opened.prisma as PrismaClient }
 }
 
 /** Returns the message of the StorageError that an action fails with; `done`: it does not fail. */

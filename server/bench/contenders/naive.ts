@@ -9,7 +9,6 @@ import express, { type RequestHandler } from 'express'
 import { loadEngine } from '../../../prisma/src/address.ts'
 import { PrismaClient as PostgresqlClient } from '../../../prisma/src/generated/postgresql/client.ts'
 import type { PrismaClient } from '../../../prisma/src/generated/sqlite/client.ts'
-import { createPrisma } from '../../../prisma/src/prisma-client.ts'
 
 const prisma = await connect(process.env['DATABASE_URL'] ?? '')
 const accounts = new WeakMap<object, string>()
@@ -55,8 +54,8 @@ app.listen(0, '127.0.0.1', function (this: Server) {
 /** The clients of both engines have the same methods. */
 async function connect(url: string): Promise<Pick<PrismaClient, 'plant' | 'token'>> {
   if (url.startsWith('file:')) {
-    const { open, loadClient } = await loadEngine(url)
-    return createPrisma(await loadClient(), (await open({})).adapter) as PrismaClient
+    const { open } = await loadEngine(url)
+    return (await open({})).prisma as PrismaClient
   }
   return new PostgresqlClient({ adapter: new PrismaPg(url) }) as unknown as PrismaClient
 }
