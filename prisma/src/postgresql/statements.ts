@@ -58,14 +58,15 @@ const plantsAfter = (seq: string) => `
   FROM "Plant" WHERE ("account", "seq") > ($1, ${seq}) AND ("account", "seq") <= ($1, $3) ORDER BY "account", "seq"`
 
 /**
- * A plant as `JSON.stringify` writes it, byte for byte; NULL if its text is longer. `json_build_object` writes spaces.
+ * A plant as `JSON.stringify` writes it, byte for byte; NULL if its text has more than `$5` bytes. `json_build_object`
+ * writes spaces.
  */
-const asJson = (maxBytes: string | number) => `
-  CASE WHEN octet_length("name") + coalesce(octet_length("tag"), 0) <= ${maxBytes}
+const AS_JSON = `
+  CASE WHEN octet_length("name") + coalesce(octet_length("tag"), 0) <= $5::bigint
     THEN '{"name":' || to_json("name")::text || coalesce(',"tag":' || to_json("tag")::text, '') || '}' END`
-/** The selected plants as JSON, in order; NULL if one is not, or all of them take more than a number of bytes. */
-const joinJson = (maxBytes: string | number) => `
-  CASE WHEN count("json") = count(*) AND sum(octet_length("json")) <= ${maxBytes}
+/** The selected plants as JSON, in order; NULL if one is not, or all of them take more bytes than `$4` may have. */
+const JOINED_JSON = `
+  CASE WHEN count("json") = count(*) AND sum(octet_length("json")) <= $4 * $5::bigint
     THEN string_agg("json", ',' ORDER BY "seq") END`
 
 /** The version of the list of an account; NULL if it has none. */
@@ -81,8 +82,8 @@ export const selectPieceOf = (plants: (seq: string) => string): ReadStatement =>
   hasCondition: true,
   sql: `
     SELECT "json", coalesce("last", 0), (SELECT true ${plants('"last"')} LIMIT 1) IS NOT NULL, ${versionOf('$1')}
-    FROM (SELECT ${joinJson('$4 * $5::bigint')} AS "json", max("seq") AS "last"
-          FROM (SELECT "seq", ${asJson('$5::bigint')} AS "json" ${plants('$2')} LIMIT $4) AS "plants") AS "piece"
+    FROM (SELECT ${JOINED_JSON} AS "json", max("seq") AS "last"
+          FROM (SELECT "seq", ${AS_JSON} AS "json" ${plants('$2')} LIMIT $4) AS "plants") AS "piece"
     WHERE ${ON_PRIMARY}`,
 })
 

@@ -18,20 +18,20 @@ const readTime = (column: string) => `
 const plantsAfter = (seq: string) => `FROM "Plant" WHERE "account" = +$1 AND "seq" > ${seq} AND "seq" <= $3`
 
 /**
- * A plant as JSON text, which SQLite writes in a third of the time that rows take through Prisma; NULL if its text is
- * longer. A longer text is not read, which would take 7 ms for 31 plants of 1 MB.
+ * A plant as JSON text, which SQLite writes in a third of the time that rows take through Prisma; NULL if its text has
+ * more than `$5` bytes. A longer text is not read, which would take 7 ms for 31 plants of 1 MB.
  */
-const asJson = (maxBytes: string | number) => `
-  iif(octet_length("name") + coalesce(octet_length("tag"), 0) <= ${maxBytes},
+const AS_JSON = `
+  iif(octet_length("name") + coalesce(octet_length("tag"), 0) <= $5,
       '{"name":' || json_quote("name") || iif("tag" IS NULL, '', ',"tag":' || json_quote("tag")) || '}', NULL)`
 
 /**
  * The selected plants as JSON, in the order of the subquery, which SQLite keeps for a `group_concat` around it: an
- * order of its own would take as long as the rest. NULL if one of them is not JSON, or all of them take more than a
- * number of bytes.
+ * order of its own would take as long as the rest. NULL if one of them is not JSON, or all of them take more bytes than
+ * `$4` may have.
  */
-const joinJson = (maxBytes: string | number) => `
-  iif(count("json") = count(*) AND sum(octet_length("json")) <= ${maxBytes}, group_concat("json", ','), NULL)`
+const JOINED_JSON = `
+  iif(count("json") = count(*) AND sum(octet_length("json")) <= $4 * $5, group_concat("json", ','), NULL)`
 
 /** A value of the stored plant that has an account and id of the JSON array `value`; NULL if there is none. */
 const ofStored = (value: string) =>
@@ -52,8 +52,8 @@ export const selectPieceOf = (plants: (seq: string) => string): ReadStatement =>
   kind: 'read',
   sql: `
     SELECT CAST("json" AS BLOB), coalesce("last", 0), EXISTS (SELECT 1 ${plants('"last"')}), ${versionOf('$1')}
-    FROM (SELECT ${joinJson('$4 * $5')} AS "json", max("seq") AS "last"
-          FROM (SELECT "seq", ${asJson('$5')} AS "json" ${plants('$2')} ORDER BY "seq" LIMIT $4))`,
+    FROM (SELECT ${JOINED_JSON} AS "json", max("seq") AS "last"
+          FROM (SELECT "seq", ${AS_JSON} AS "json" ${plants('$2')} ORDER BY "seq" LIMIT $4))`,
 })
 
 export const statements: Statements = {
