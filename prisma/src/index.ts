@@ -5,12 +5,6 @@ export { backupDatabase, openDatabase } from './database.ts'
 export { type OnProgress, StorageError, storageFaults } from './engine.ts'
 export { isQuoted, loadSettingsFile, readVariable, runsFromRepository } from './environment.ts'
 export { checkMigrated, migrateDatabase } from './migrations.ts'
-export {
-  type ListPiece,
-  type ListRange,
-  type ListState,
-  MAX_PIECE_BYTES,
-  type PlantRow,
-  type Plants,
-} from './plants.ts'
+export type { ListPiece, ListRange, ListState, PlantRow, Plants } from './plants.ts'
+export { MAX_PIECE_BYTES } from './plants.ts'
 export type { TokenRow, Tokens } from './tokens.ts'
