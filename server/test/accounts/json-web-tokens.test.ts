@@ -1,22 +1,13 @@
 /** Which JSON Web Tokens are accepted. */
-import { generateKeyPairSync, sign } from 'node:crypto'
-import { CompactSign, type CryptoKey, exportJWK, exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose'
+import { type CryptoKey, exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose'
 import { afterEach, expect, test, vi } from 'vitest'
 import { AUDIENCE, createKey, ISSUER, signToken, startTokenIssuer, validClaims } from '../helpers/issuer.ts'
 
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
 const keys = await Promise.all(algorithms.map((algorithm) => createKey(algorithm, algorithm)))
-const short = generateKeyPairSync('rsa', { modulusLength: 1024 })
 const issuer = await startTokenIssuer(await createKey('first'))
-/** Keys that cannot verify, each of the kind of those that can. */
-const unusable = {
-  short: await exportJWK(short.publicKey),
-  private: await exportJWK(issuer.key.privateKey),
-  'off its curve': { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' },
-  'without its parts': { kty: 'EC', crv: 'P-256' },
-}
 issuer.keyServer.keys.push(...keys.map(({ jwk }) => jwk))
-issuer.keyServer.keys.push(...Object.entries(unusable).map(([kid, jwk]) => ({ ...jwk, kid })))
+issuer.keyServer.keys.push({ kid: 'off its curve', kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' })
 /** Its issuer has one key. */
 const limited = await startTokenIssuer(issuer.key, { rateLimit: { requests: 3, seconds: 3_600 } })
 afterEach(() => {
@@ -69,12 +60,6 @@ test.each<[object, number, number]>([
   expect((await issuer.server.post('{"id":1,"name":"Ficus"}', { token })).status).toBe(post)
 })
 
-/** Returns a valid token with another first or second part. */
-async function withPart(index: number, part: object): Promise<string> {
-  const parts = (await signToken(issuer.key)).split('.')
-  return parts.with(index, Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
-}
-
 test.each<[string, Record<string, unknown> | (() => Promise<string> | string)]>([
   ['of another issuer, if only by a slash', { iss: ISSUER.slice(0, -1) }],
   ['without an issuer', { iss: undefined }],
@@ -82,53 +67,25 @@ test.each<[string, Record<string, unknown> | (() => Promise<string> | string)]>(
   ['without an audience', { aud: undefined }],
   ['without an expiry', { exp: undefined }],
   ['that expires after the year 9999', { exp: 253_402_300_800 }],
-  ['that never expires', () => signText(`{"iss":"${ISSUER}","aud":"${AUDIENCE}","sub":"ada","exp":1e999}`)],
   ['that was issued in milliseconds', { iat: Date.now() }],
   ['without a subject', { sub: undefined }],
   ['whose subject is not text', { sub: 7 }],
   ['whose subject has a lone surrogate, which storage cannot distinguish', { sub: 'ada\ud800' }],
   ['whose subject is longer than an account name', { sub: 'a'.repeat(201) }],
   ['without a signature (alg none)', () => new UnsecuredJWT(validClaims()).encode()],
-  ['with the algorithm none and a signature', () => withPart(0, { alg: 'none', kid: 'first' })],
-  ['whose claims were changed', () => withPart(1, { ...validClaims(), sub: 'eve' })],
   ['signed by another key of the same id', async () => signToken(await createKey('first'))],
-  ['that has expired and is signed by another key', async () => signToken(await createKey('first'), { exp: 1 })],
   ['signed with HS256 and the public key', signWithPublicKey],
-  ['with its own key in its header', signWithOwnKey],
-  ['signed with a published RSA key of 1024 bits', signWithShortKey],
-  ['that names a published private key', () => signWith({ kid: 'private' })],
-  ['that names a key off its curve', () => signWith({ kid: 'off its curve' })],
-  ['that names a key without its parts', () => signWith({ kid: 'without its parts' })],
+  ['that names a published key that cannot verify', () => signWith({ kid: 'off its curve' })],
   // RFC 8725 section 3.11: they are for other purposes.
   ['of the type logout+jwt', () => signWith({ typ: 'logout+jwt' })],
-  ['that is not JSON', () => 'a.b.c'],
-  ['that is not an object', () => 'bnVsbA.bnVsbA.bnVsbA'],
 ])('a token gets a 401 %s', async (_title, claims) => {
   const token = await (typeof claims === 'function' ? claims() : signToken(issuer.key, claims))
   expect(await issuer.list(token)).toBe(40102)
 })
 
-/** Signs claims as they are written. */
-function signText(claims: string): Promise<string> {
-  const signing = new CompactSign(Buffer.from(claims)).setProtectedHeader({ alg: 'ES256', kid: 'first' })
-  return signing.sign(issuer.key.privateKey)
-}
-
 async function signWithPublicKey(): Promise<string> {
   const secret = Buffer.from(await exportSPKI((await importJWK(issuer.key.jwk)) as CryptoKey))
   return signWith({ alg: 'HS256' }, secret)
-}
-
-async function signWithOwnKey(): Promise<string> {
-  const { privateKey, jwk } = await createKey('first')
-  return signWith({ jwk, jku: 'http://127.0.0.1:1/' }, privateKey)
-}
-
-async function signWithShortKey(): Promise<string> {
-  const { privateKey } = await createKey('short', 'RS256')
-  const token = await signToken({ privateKey, jwk: { alg: 'RS256', kid: 'short' } })
-  const unsigned = token.slice(0, token.lastIndexOf('.'))
-  return `${unsigned}.${sign('sha256', Buffer.from(unsigned), short.privateKey).toString('base64url')}`
 }
 
 test('clock skew of five seconds is allowed for expiry and start of validity', async () => {
