@@ -1,15 +1,6 @@
 /** The command copy: what is copied is in prisma/test/copy.test.ts. */
-import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import {
-  newDatabase,
-  openConnection,
-  query,
-  runSql,
-  sharedPostgresql,
-} from '../../../test/helpers/database/databases.ts'
-import { collect, until } from '../../../test/helpers/programs.ts'
-import { spawnCommand } from '../../../test/helpers/server/run-command.ts'
+import { newDatabase, sharedPostgresql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { runInProcess } from '../helpers/run-in-process.ts'
 
@@ -37,24 +28,6 @@ test('a service moves from SQLite to PostgreSQL: same tokens, lists, bytes and c
   expect(await (await moved.call('/plants', { token })).text()).toBe(list)
   expect(await (await moved.call(next, { token })).text()).toBe(rest)
   await moved.close()
-})
-
-test('a copy says for whom it waits; Ctrl+C ends it soon and leaves the target empty; a password is in no output', async () => {
-  const [source, target] = [await newDatabase(), await postgresql.create('locked')]
-  await runSql(source, `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Monstera')`)
-  // The first plant cannot be inserted.
-  const other = await openConnection(target)
-  await other.run('BEGIN; LOCK TABLE "Plant" IN EXCLUSIVE MODE')
-  const withPassword = target.replace('postgres@', 'postgres:geheim@')
-  const child = spawnCommand(['copy', `--from=${source}`, '--to', withPassword])
-  const closed = once(child, 'close')
-  const output = collect(child.stdout, child.stderr)
-  await until(() => / is locked by the process \d+ of PostgreSQL .*: waiting for it\n/.test(output()))
-  child.kill('SIGINT')
-  expect(await closed).toEqual([130, null])
-  await other.close()
-  expect(await query(target, 'SELECT * FROM "Plant"')).toEqual([])
-  expect(output()).not.toContain('geheim')
 })
 
 test.each<[command: string, message: RegExp]>([

@@ -1,7 +1,7 @@
 /** The commands that create, list and revoke tokens. */
 import { Writable } from 'node:stream'
 import { beforeEach, expect, test } from 'vitest'
-import { engine, newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
+import { newDatabase } from '../../../test/helpers/database/databases.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { runCommandLine } from '../../src/commands/command-line.ts'
 import { openMemory } from '../helpers/log-lines.ts'
@@ -92,13 +92,6 @@ test('list marks tokens that expired or were revoked, and --active leaves them o
   const [, ...rows] = (await run('list')).stdout.trimEnd().split('\n')
   expect(Object.fromEntries(rows.map((row) => row.split(/ +/)))).toEqual(states)
   expect(await list('--active')).toMatchObject([{ id: active }])
-})
-
-test.skipIf(engine === 'postgresql')('an expiry that was written by hand and is not a time has passed', async () => {
-  await create()
-  await runSql(environment.DATABASE_URL, `UPDATE "Token" SET "expiresAt" = 'next year'`)
-  expect(await list()).toMatchObject([{ state: 'expired', expiresAt: null }])
-  expect((await run('list')).stdout).toMatch(/ expired +alice .* - +-\n$/)
 })
 
 test('revoke logs it once, keeps the first time, and fails for an unknown id', async () => {
