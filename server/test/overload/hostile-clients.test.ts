@@ -12,7 +12,7 @@ import Sqlite from 'better-sqlite3'
 import express from 'express'
 import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
+import { newDatabase } from '../../../test/helpers/database/databases.ts'
 import { isLong, isNightly } from '../../../test/helpers/long-tests.ts'
 import { memoryInUse } from '../../../test/helpers/memory-in-use.ts'
 import { until } from '../../../test/helpers/programs.ts'
@@ -238,19 +238,6 @@ test('a request that waits for the database keeps its plant, and no bytes or tex
   await expect.poll(memoryOfEach, RARELY).toBeGreaterThan(150_000)
   await expect.poll(memoryOfEach, RARELY).toBeLessThan(240_000)
   endLock()
-})
-
-test('a list that waits for an earlier response of its connection is not read before', async () => {
-  await using server = await startTestServer(shutdown)
-  await addLongList(server.databaseUrl, 'alice', 2)
-  const socket = await open(server, GET_BUNDLE.repeat(5) + get())
-  await expectMetric(server, IN_FLIGHT).toBeGreaterThan(1)
-  // By then, it has begun.
-  expect((await server.call('/plants?limit=1')).status).toBe(200)
-  await runSql(server.databaseUrl, `UPDATE "Plant" SET name = 'changed'`)
-  const responses = readResponses(await readAll(socket))
-  const plants = JSON.parse(responses.at(-1)?.body ?? '') as { name: string }[]
-  expect(plants.map(({ name }) => name.slice(0, 10))).toEqual(['changed', 'changed'])
 })
 
 test('one account cannot take all requests in flight; one that ends or disconnects makes room', async () => {
