@@ -88,23 +88,3 @@ export function createSlowDisk(): Fault {
   set(0)
   return { environment: { LD_PRELOAD: library, SYNC_DELAY_FILE: file }, set }
 }
-
-/** Lets a process end its newest worker thread on SIGUSR2, as a fault in it does. */
-export function endThreadOnSignal(): Record<string, string> {
-  const file = path.join(temporaryFolder(), 'end-thread.mjs')
-  writeFileSync(
-    file,
-    `import threads from 'node:worker_threads'
-     import { syncBuiltinESMExports } from 'node:module'
-     let newest
-     threads.Worker = class extends threads.Worker {
-       constructor(...args) {
-         super(...args)
-         newest = this
-       }
-     }
-     syncBuiltinESMExports()
-     process.on('SIGUSR2', () => void newest?.terminate())`,
-  )
-  return { NODE_OPTIONS: `--import=file://${file}` }
-}
