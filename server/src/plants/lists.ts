@@ -1,12 +1,18 @@
-import { type ListRange, type ListState, MAX_PIECE_BYTES, type Plants } from '@plant-store/prisma'
+import { type ListPiece, type ListRange, type ListState, MAX_PIECE_BYTES, type Plants } from '@plant-store/prisma'
+import { LRUCache } from 'lru-cache'
 import type { JsonPieces } from '../requests/responses.ts'
 import type { IsKnown } from '../requests/router.ts'
 import { createTurns, oncePerTurn } from '../requests/turns.ts'
-import { createListCache, type ListRequest, type Piece } from './list-cache.ts'
 
 /** How many plants the first piece of a list may have, and any piece. */
 const FIRST_PIECE_PLANTS = 512
 const MAX_PIECE_PLANTS = 1_024
+const MEBIBYTE = 2 ** 20
+/** The size of all cached pieces, each with {@link PIECE_BYTES}, and of those of one list, in bytes. */
+const MAX_CACHE_BYTES = 16 * MEBIBYTE
+const MAX_LIST_BYTES = MEBIBYTE
+/** What a cached piece takes in memory besides its JSON: the name of the account, objects, and a place in a map. */
+const PIECE_BYTES = 1_024
 
 /** Which plants of an account to list, by whatever statements select by. Default: all. */
 type Selection = Omit<ListRange, 'limit'> & { limit?: number | undefined }
@@ -37,11 +43,33 @@ export interface Lists {
   read(account: string, selection?: Selection, isKnown?: IsKnown): Promise<PlantList>
 }
 
+/** A list that is requested. */
+interface ListRequest {
+  readonly account: string
+  /** The version of the list after the request had arrived; undefined: not known, or a part, of which none is cached. */
+  readonly version: string | undefined
+  /** The `seq` after which the list may end: what is added later may be left out, so that it does end. */
+  readonly end: number
+}
+
 /** What to read for a piece. */
 interface PieceRange extends ListRange {
   readonly after: number
   /** Whether the text of the list begins with it. */
   readonly isFirst: boolean
+}
+
+/** A piece of the text of a list: at most 64 kB, or one plant. */
+interface Piece {
+  readonly json: Buffer
+  /** The `seq` of its last plant, after which the next piece begins. */
+  readonly last: number
+  /** Whether another piece follows. */
+  readonly more: boolean
+  /** How many plants to read next: as many as have just fitted, or twice as many where these would fit too. */
+  readonly nextLimit: number
+  /** The version that the whole list had when it was read; undefined: it is not known. */
+  readonly version: string | undefined
 }
 
 const EMPTY = Buffer.from('[]')
@@ -51,99 +79,65 @@ const CLOSING = Buffer.from(']')
  * Creates the lists of all accounts, as JSON text.
  *
  * The version of every requested list is read after its request has arrived, once for all lists of a turn of the event
- * loop. A piece that was cached with the same version, or has been read since then, is sent as it is; any other is
- * read, and cached with the version that the database had at the same moment. Equal versions are equal lists, so a list
- * is never older than its request, on any number of servers and whoever else changes plants.
+ * loop. A piece that was cached with the same version is sent as it is; any other is read, and cached with the version
+ * that the database had at the same moment. Equal versions are equal lists, so a list is never older than its request,
+ * on any number of servers and whoever else changes plants (docs/decisions/012-list-cache.md).
  */
 export function createLists(plants: Plants): Lists {
   const turns = createTurns()
-  const cache = createListCache()
+  const cache = createPieceCache()
   const readState = oncePerTurn<ListState>(plants.states)
+  const share = createSharedReads()
 
-  /** Reads a piece of a list, or takes it from another request that has read it since this one arrived. */
-  async function readPiece(request: ListRequest, range: PieceRange): Promise<Piece> {
-    const { account, arrival, state } = request
-    const { after, isFirst } = range
-    if (!turns.hasTime()) await turns.wait(account, !isFirst)
-    const known = cache.find(request, after)
-    if (known) return known
-    if (!state) return load(account, range, cache.nextMoment())
-    return cache.share(arrival, [account, after], async (begin) => {
-      const piece = await load(account, range, begin())
-      cache.add(account, after, piece)
+  /** Returns a piece of a list, which is read if it is not cached. */
+  function getPiece({ account, version }: ListRequest, range: PieceRange): Piece | Promise<Piece> {
+    const cached = version === undefined ? undefined : cache.find(account, version, range.after)
+    if (cached) return cached
+    const wait = () => (turns.hasTime() ? undefined : turns.wait(account, !range.isFirst))
+    return share([account, range], wait, async () => {
+      const piece = await readPiece(account, range)
+      if (version !== undefined) cache.add(account, range.after, piece)
       return piece
     })
   }
 
-  /** Loads a piece. Where as many plants are too long for one, an eighth of them is tried. */
-  async function load(account: string, { isFirst, ...range }: PieceRange, moment: number): Promise<Piece> {
-    const { json, last, more, version } = await plants.read(account, range)
-    if (json === undefined) {
-      if (!turns.hasTime()) await turns.wait(account, true)
-      return load(account, shrink({ ...range, isFirst }), moment)
-    }
-    const comma = json.length === 0 ? '' : ','
-    const text = enclose(isFirst ? '[' : comma, json, more ? '' : ']')
-    const mayDouble = 2 * text.length <= MAX_PIECE_BYTES && range.limit < MAX_PIECE_PLANTS
-    const nextLimit = mayDouble ? 2 * range.limit : range.limit
-    return { json: text, last, more, nextLimit, moment, version }
+  /** Reads a piece. Where as many plants are too long for one, an eighth of them is tried. */
+  async function readPiece(account: string, range: PieceRange): Promise<Piece> {
+    const { json, ...read } = await plants.read(account, range)
+    if (json !== undefined) return toPiece({ ...read, json }, range)
+    if (!turns.hasTime()) await turns.wait(account, true)
+    return readPiece(account, shrink(range))
   }
 
-  /** Reads a list in pieces. Not a generator, which would keep the last piece until the next one. */
-  function readPieces(request: ListRequest, range: PieceRange, first?: Piece): JsonPieces {
-    let known = first
-    let next: PieceRange | undefined = range
-    let isClosed = false
-
-    async function readNext(range: PieceRange): Promise<Buffer> {
-      const { json, more, last, nextLimit } =
-        known ?? cache.find(request, range.after) ?? (await readPiece(request, range))
-      known = undefined
-      isClosed = !more
-      const hasNext = more && last < (request.state?.last ?? Number.POSITIVE_INFINITY)
-      next = hasNext ? { ...range, isFirst: false, after: last, limit: nextLimit } : undefined
-      return json
-    }
-
-    return async () => {
-      if (next) return readNext(next)
-      if (isClosed) return undefined
-      isClosed = true
-      return CLOSING
-    }
+  /** Returns the text of a list, whole where it is one piece. */
+  async function readText(request: ListRequest, range: PieceRange): Promise<Buffer | JsonPieces> {
+    const first = await getPiece(request, range)
+    if (!first.more) return first.json
+    return inPieces(first, request.end, (after, limit) => getPiece(request, { ...range, after, limit, isFirst: false }))
   }
 
   /** Reads the plants of a page, whose end has to be known before its text. */
-  async function readPage(request: ListRequest, { after = 0, ...rest }: ListRange): Promise<PlantList> {
-    const range = { ...rest, after }
-    const { account, arrival } = request
-    const page = await cache.share(arrival, [account, range], async (begin) => {
-      await turns.wait(account)
-      begin()
-      return plants.read(account, range)
-    })
+  async function readPage(account: string, range: ListRange): Promise<PlantList> {
+    const wait = () => turns.wait(account)
+    const page = await share([account, range], wait, () => plants.read(account, range))
     const { json, last, more } = page
-    const version = versionOf(page)
-    const next = more ? last : undefined
-    if (json !== undefined) return { json: enclose('[', json, ']'), next, version }
-    return { json: readPieces(request, { ...shrink(range), until: last, isFirst: true }), next, version }
+    const rest = { next: more ? last : undefined, version: versionOf(page) }
+    if (json !== undefined) return { json: enclose('[', json, ']'), ...rest }
+    const first = { ...shrink(range), after: range.after ?? 0, until: last, isFirst: true }
+    return { json: await readText({ account, version: undefined, end: last }, first), ...rest }
   }
 
   return {
     async read(account, { limit, ...bounds } = {}, isKnown) {
-      const arrival = cache.nextMoment()
       const state = limit === undefined || isKnown ? await readState(account) : undefined
       const version = state && versionOf(state)
       if (version !== undefined && isKnown?.(version)) return { json: EMPTY, next: undefined, version }
-      if (limit !== undefined) return readPage({ account, arrival }, { limit, ...bounds })
+      if (limit !== undefined) return readPage(account, { limit, ...bounds })
       if (!state || state.last === 0) return { json: EMPTY, next: undefined, version }
-      const range = { ...bounds, after: bounds.after ?? 0, limit: FIRST_PIECE_PLANTS, isFirst: true }
-      const rest = { next: undefined, version }
       const isWhole = Object.values(bounds).every((bound) => bound === undefined)
-      if (!isWhole) return { json: readPieces({ account, arrival }, { ...range, until: state.last }), ...rest }
-      const request = { account, arrival, state }
-      const first = cache.find(request, 0) ?? (await readPiece(request, range))
-      return { json: first.more ? readPieces(request, range, first) : first.json, ...rest }
+      const request = { account, version: isWhole ? version : undefined, end: state.last }
+      const first = { ...bounds, after: bounds.after ?? 0, limit: FIRST_PIECE_PLANTS, isFirst: true }
+      return { json: await readText(request, first), next: undefined, version }
     },
   }
 }
@@ -151,6 +145,102 @@ export function createLists(plants: Plants): Lists {
 /** Returns the version of a list. One that has never had a plant has none in the database. */
 function versionOf({ version, last }: ListState): string | undefined {
   return version ?? (last === 0 ? 'empty' : undefined)
+}
+
+/**
+ * Creates what reads once for all requests that ask for the same before it begins: what it reads is newer than each of
+ * them.
+ */
+function createSharedReads() {
+  /** The reads that have not begun, by what they read. */
+  const waiting = new Map<string, Promise<unknown>>()
+
+  /** @param wait returns what the read has to wait for; undefined: it may begin at once */
+  return function share<Result>(
+    what: unknown,
+    wait: () => Promise<void> | undefined,
+    read: () => Promise<Result>,
+  ): Promise<Result> {
+    const key = JSON.stringify(what)
+    const begin = async () => {
+      // All requests whose versions were read together have asked by then.
+      await undefined
+      const turn = wait()
+      if (turn) await turn
+      waiting.delete(key)
+      return read()
+    }
+    const result = waiting.get(key) ?? begin()
+    waiting.set(key, result)
+    return result as Promise<Result>
+  }
+}
+
+/** The cached pieces of a list. */
+interface CachedList {
+  readonly version: string
+  /** By the `seq` before each. */
+  readonly pieces: Map<number, Piece>
+  readonly bytes: number
+}
+
+/** Creates an empty cache of pieces. */
+function createPieceCache() {
+  const cache = new LRUCache<string, CachedList>({ maxSize: MAX_CACHE_BYTES })
+
+  return {
+    /** Returns the piece after a `seq` that the list of an account has in a version. */
+    find(account: string, version: string, after: number): Piece | undefined {
+      const list = cache.get(account)
+      return list?.version === version ? list.pieces.get(after) : undefined
+    },
+
+    /** Caches a piece under its own version: plants may have changed since that of its request was read. */
+    add(account: string, after: number, piece: Piece): void {
+      const { version } = piece
+      if (version === undefined) return
+      const known = cache.get(account)
+      const { pieces, bytes } = known?.version === version ? known : { pieces: new Map<number, Piece>(), bytes: 0 }
+      const size = bytes + PIECE_BYTES + piece.json.length
+      if (pieces.has(after) || size > MAX_LIST_BYTES) return
+      pieces.set(after, piece)
+      // Another object, since only that makes the cache look at the size.
+      cache.set(account, { version, pieces, bytes: size }, { size })
+    },
+  }
+}
+
+/** Returns a list in pieces. Not a generator, which would keep the last piece until the next one. */
+function inPieces(
+  first: Piece,
+  end: number,
+  read: (after: number, limit: number) => Piece | Promise<Piece>,
+): JsonPieces {
+  let known: Piece | undefined = first
+  let readNext: (() => Piece | Promise<Piece>) | undefined
+  let isClosed = false
+
+  return async () => {
+    const piece = known ?? (await readNext?.())
+    known = undefined
+    if (!piece) {
+      if (isClosed) return undefined
+      isClosed = true
+      return CLOSING
+    }
+    const { json, more, last, nextLimit } = piece
+    isClosed = !more
+    readNext = more && last < end ? () => read(last, nextLimit) : undefined
+    return json
+  }
+}
+
+/** Turns plants into a piece of the text of their list. */
+function toPiece({ json, last, more, version }: ListPiece & { json: Buffer }, { isFirst, limit }: PieceRange): Piece {
+  const comma = json.length === 0 ? '' : ','
+  const text = enclose(isFirst ? '[' : comma, json, more ? '' : ']')
+  const mayDouble = 2 * text.length <= MAX_PIECE_BYTES && limit < MAX_PIECE_PLANTS
+  return { json: text, last, more, nextLimit: mayDouble ? 2 * limit : limit, version }
 }
 
 /** Makes a range shorter. */

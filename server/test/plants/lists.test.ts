@@ -159,21 +159,6 @@ test('requests of one turn share a statement for their versions, and what they r
   expect(database.counts.reads).toBe(3)
 })
 
-test.each([0, 50])(
-  'while plants are added, requests use what is read after they arrive, in %i turns',
-  async (turns) => {
-    const database = createDatabase(undefined, async () => {
-      database.insert('alice', 'new')
-      for (let turn = 0; turn < turns; turn++) await nextTurn()
-    })
-    const { list } = createServer(database)
-    database.insert('alice', 'first')
-    const lists = await Promise.all(Array.from({ length: 200 }, () => list('alice')))
-    for (const names of lists) expect(names[0]).toBe('first')
-    expect(database.counts.reads).toBeLessThan(10)
-  },
-)
-
 test('an account reads one list after the other, and others take turns with it', async () => {
   const database = createDatabase(100)
   const { read } = database.plants
