@@ -3,15 +3,8 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
-import {
-  backupDatabase,
-  checkMigrated,
-  copyDatabase,
-  databaseUrl,
-  migrateDatabase,
-  StorageError,
-} from '@plant-store/prisma'
-import { OperatorError, type Settings } from '../settings.ts'
+import { backupDatabase, checkMigrated, copyDatabase, databaseUrl, migrateDatabase } from '@plant-store/prisma'
+import { OperatorError } from '../settings.ts'
 import type { Context } from './context.ts'
 
 /** How long the server may take to respond, in milliseconds: it gives up on its database after 2.5 s. */
@@ -82,7 +75,7 @@ export async function copy({ settings, print, progress, notice }: Context, { fro
   if (from === undefined && to === undefined) {
     throw new OperatorError('name the source with --from or the target with --to; the other one is DATABASE_URL')
   }
-  const urls = [readCopyUrl(from, '--from', settings), readCopyUrl(to, '--to', settings)] as const
+  const urls = [readUrl(from ?? settings.databaseUrl), readUrl(to ?? settings.databaseUrl)] as const
   const onProgress = (done: number, total: number) =>
     progress(`Copying: ${done.toLocaleString('en-US')} of ${formatCount(total, 'plant')}`)
   const { source, target, plants, tokens } = await copyDatabase(...urls, { onProgress, onWaiting: notice })
@@ -92,13 +85,12 @@ export async function copy({ settings, print, progress, notice }: Context, { fro
   )
 }
 
-function readCopyUrl(url: string | undefined, option: string, settings: Settings): string {
-  if (url === undefined) return settings.databaseUrl
+/** Reads a URL that may be an argument: an invalid one is a mistake of the command, not of the database. */
+function readUrl(url: string): string {
   try {
     return databaseUrl(url)
   } catch (error) {
-    if (!(error instanceof StorageError)) throw error
-    throw new OperatorError(error.message.replace('DATABASE_URL', option))
+    throw new OperatorError((error as Error).message, 2, error)
   }
 }
 
