@@ -1,56 +1,54 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { StorageError } from '@plant-store/prisma'
+import { type PlantRow, StorageError } from '@plant-store/prisma'
 import { createAccountQueue } from '../requests/turns.ts'
 import { events } from '../telemetry/events.ts'
 
-/** How to commit, and how much at a time. */
-export interface GroupCommitOptions<Item, Result> {
-  /**
-   * Writes a batch in one transaction and returns a result for each item, in order. An error fails this batch; a
-   * `StorageError` also the items that were added before the commit began.
-   */
-  commit(items: Item[]): Promise<Result[]>
-  /** Returns the size of an item, in bytes. */
-  weigh(item: Item): number
-  /** The size of a batch, in bytes. A larger item is a batch of its own. */
-  maxBatchBytes: number
-  maxBatchItems: number
-}
+/** A batch of the longest plants is committed in some 20 ms, for which the plants of other accounts wait. */
+const MAX_BATCH_PLANTS = 500
+/** A plant that is longer as JSON, in bytes, is a batch of its own. */
+const MAX_BATCH_BYTES = 2 ** 20
+/** How many bytes a plant has as JSON besides its texts, about. */
+const PLANT_BYTES = 100
+/** What takes more bytes as JSON: two or six. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const ESCAPED = /[\0-\x1f"\\]/
 
-/** How long a batch waits for more items, at most, in milliseconds. */
+/** How long a batch waits for more plants, at most, in milliseconds. */
 const MAX_PAUSE = 4
 /** How long it waits, as a part of the time that the last commit took. */
 const PAUSE = 1 / 8
 /** A batch collects more as long as a turn of the event loop makes it more than so many times as large. */
 const GROWTH = 9 / 8
 
-interface Waiter<Item, Result> {
+interface Waiter {
   account: string
-  item: Item
+  plant: PlantRow
   bytes: number
   /** When it was added, by `performance.now()`. */
   addedAt: number
-  resolve(result: Result): void
+  resolve(result: boolean | undefined): void
   reject(error: unknown): void
 }
 
 /**
- * Creates a group commit. A commit costs a sync of the disk however many rows it holds, so the items added during the
+ * Creates a group commit. A commit costs a sync of the disk however many plants it holds, so those added during the
  * commit before share one, with those that the next turns of the event loop bring while these bring many: clients that
- * got their results together send their next items within a few turns.
+ * got their results together send their next plants within a few turns.
  *
  * Where a commit takes long, the next one waits a little for those who get their results and come back
- * with the next item. Without that pause, two halves would take turns, and a slow disk would store half as
- * much. An item that comes alone, with no commit before it, waits for one turn of the event loop.
+ * with the next plant. Without that pause, two halves would take turns, and a slow disk would store half as
+ * much. A plant that comes alone, with no commit before it, waits for one turn of the event loop.
  *
  * A batch takes from each waiting account in turn, so that none waits for all that another one sends.
  *
- * @returns a function that adds an item to the next commit, and resolves with its result once it is on disk
+ * @param commit writes a batch in one transaction and returns a result for each plant, in order. An error fails this
+ *   batch; a `StorageError` also the plants that were added before the commit began
+ * @returns a function that adds a plant to the next commit, and resolves with its result once it is on disk
  */
-export function createGroupCommit<Item extends { readonly account: string }, Result>(
-  options: GroupCommitOptions<Item, Result>,
-): (item: Item) => Promise<Result> {
-  const waiting = createAccountQueue<Waiter<Item, Result>>()
+export function createGroupCommit(
+  commit: (plants: PlantRow[]) => Promise<(boolean | undefined)[]>,
+): (plant: PlantRow) => Promise<boolean | undefined> {
+  const waiting = createAccountQueue<Waiter>()
   let running = false
 
   async function run(): Promise<void> {
@@ -69,26 +67,26 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
     running = false
   }
 
-  function takeBatch(): Waiter<Item, Result>[] {
-    const batch: Waiter<Item, Result>[] = []
+  function takeBatch(): Waiter[] {
+    const batch: Waiter[] = []
     let bytes = 0
-    for (let next = waiting.first(); next && batch.length < options.maxBatchItems; next = waiting.first()) {
+    for (let next = waiting.first(); next && batch.length < MAX_BATCH_PLANTS; next = waiting.first()) {
       bytes += next.bytes
-      if (batch.length > 0 && bytes > options.maxBatchBytes) break
+      if (batch.length > 0 && bytes > MAX_BATCH_BYTES) break
       waiting.take()
       batch.push(next)
     }
     return batch
   }
 
-  async function commitBatch(batch: Waiter<Item, Result>[], beganAt: number): Promise<void> {
+  async function commitBatch(batch: Waiter[], beganAt: number): Promise<void> {
     try {
-      const results = await options.commit(batch.map(({ item }) => item))
-      // One that is missing would give every item after it the result of another.
-      if (results.length !== batch.length) throw new Error(`${results.length} results for ${batch.length} items`)
+      const results = await commit(batch.map(({ plant }) => plant))
+      // One that is missing would give every plant after it the result of another.
+      if (results.length !== batch.length) throw new Error(`${results.length} results for ${batch.length} plants`)
       events.emit('batchCommitted', batch.length)
       batch.forEach(({ resolve }, index) => {
-        resolve(results[index] as Result)
+        resolve(results[index])
       })
     } catch (error) {
       // What has waited for an unavailable database as long as this batch would go on waiting,
@@ -99,12 +97,22 @@ export function createGroupCommit<Item extends { readonly account: string }, Res
     }
   }
 
-  return (item) =>
+  return (plant) =>
     new Promise((resolve, reject) => {
-      const { account } = item
-      waiting.add({ account, item, bytes: options.weigh(item), addedAt: performance.now(), resolve, reject })
+      const { account } = plant
+      waiting.add({ account, plant, bytes: weigh(plant), addedAt: performance.now(), resolve, reject })
       if (running) return
       running = true
       void run()
     })
+}
+
+/** Returns about how many bytes a plant has as JSON. */
+function weigh({ account, name, tag }: PlantRow): number {
+  return PLANT_BYTES + jsonBytes(account) + jsonBytes(name) + jsonBytes(tag ?? '')
+}
+
+/** Returns how many bytes a text has as JSON, without the quotes around it. Most texts need not be written for that. */
+function jsonBytes(text: string): number {
+  return ESCAPED.test(text) ? Buffer.byteLength(JSON.stringify(text)) - 2 : Buffer.byteLength(text)
 }

@@ -7,23 +7,10 @@ import type { Cursors } from './cursor.ts'
 import { createGroupCommit } from './group-commit.ts'
 import { createLists } from './lists.ts'
 
-const MEBIBYTE = 2 ** 20
-/** How many bytes a row has as JSON besides its texts, about. */
-const ROW_BYTES = 100
-/** What takes more bytes as JSON: two or six. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-const ESCAPED = /[\0-\x1f"\\]/
-/** A batch of the longest plants is committed in some 20 ms, for which the plants of other accounts wait. */
-const BATCH_LIMITS = { maxBatchItems: 500, maxBatchBytes: MEBIBYTE }
-
 /** Creates the operations on the plants of a database, with their rules. */
 export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
   const lists = createLists(plants)
-  const insert = createGroupCommit<PlantRow, boolean | undefined>({
-    ...BATCH_LIMITS,
-    weigh: ({ account, name, tag }) => ROW_BYTES + jsonBytes(account) + jsonBytes(name) + jsonBytes(tag ?? ''),
-    commit: (rows) => insertAll(plants, rows),
-  })
+  const insert = createGroupCommit((rows) => insertAll(plants, rows))
 
   return {
     /**
@@ -62,9 +49,4 @@ async function insertAll(plants: Plants, rows: PlantRow[], attempts = 3): Promis
   const results = await plants.compare(rows)
   // An operator may delete one in between.
   return results.includes(undefined) && attempts > 1 ? insertAll(plants, rows, attempts - 1) : results
-}
-
-/** Returns how many bytes a text has as JSON, without the quotes around it. Most texts need not be written for that. */
-function jsonBytes(text: string): number {
-  return ESCAPED.test(text) ? Buffer.byteLength(JSON.stringify(text)) - 2 : Buffer.byteLength(text)
 }

@@ -4,7 +4,7 @@ import { type Plants, StorageError } from '@plant-store/prisma'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type * as z from 'zod'
 import type { Cursors } from '../../src/plants/cursor.ts'
-import { createGroupCommit, type GroupCommitOptions } from '../../src/plants/group-commit.ts'
+import { createGroupCommit } from '../../src/plants/group-commit.ts'
 import { createPlantStore } from '../../src/plants/plant-store.ts'
 import type { Body, Handler } from '../../src/requests/router.ts'
 import { type Events, events } from '../../src/telemetry/events.ts'
@@ -36,7 +36,7 @@ test('a result too few fails the batch, rather than give a plant the result of a
   const store = createStore({ insert: async () => 0, compare: async (rows) => rows.slice(1).map(() => true) })
   const outcomes = await Promise.allSettled([1, 2].map((id) => store.createPlant(plant(id), 'alice')))
   expect(outcomes.map((outcome) => outcome.status === 'rejected' && String(outcome.reason))).toEqual(
-    Array(2).fill('Error: 1 results for 2 items'),
+    Array(2).fill('Error: 1 results for 2 plants'),
   )
 })
 
@@ -65,28 +65,15 @@ export const exact: IdBody = { id: 2n ** 53n + 1n }
 // @ts-expect-error: a number may have been rounded.
 export const rounded: IdBody = { id: 2 ** 53 }
 
-interface Item {
-  account: string
-  text: string
-}
-type Options = Partial<GroupCommitOptions<Item, string>>
-
-/**
- * Creates a group commit of texts, and the batches that it commits. The result of an item is its text in upper case.
- */
-function create(options: Options = {}) {
+/** Creates a group commit, and the names of the plants in its batches. The result of a plant is whether it is `A` or `B`. */
+function create(commit = async (names: string[]) => names.map((name) => /^[AB]$/.test(name))) {
   const batches: string[][] = []
-  const addItem = createGroupCommit<Item, string>({
-    maxBatchBytes: Number.POSITIVE_INFINITY,
-    maxBatchItems: Number.POSITIVE_INFINITY,
-    weigh: ({ text }) => text.length,
-    commit: async (items) => {
-      batches.push(items.map(({ text }) => text))
-      return items.map(({ text }) => text.toUpperCase())
-    },
-    ...options,
+  const addPlant = createGroupCommit((plants) => {
+    const names = plants.map(({ name }) => name)
+    batches.push(names)
+    return commit(names)
   })
-  const add = (text: string, account = 'alice') => addItem({ account, text })
+  const add = (name: string, account = 'alice') => addPlant({ account, id: '1', name, tag: null })
   return { add, batches }
 }
 
@@ -99,52 +86,48 @@ function collect(event: keyof Events): unknown[][] {
   return messages
 }
 
-test('items added during a commit share the next one; after a long one, an item that follows its result joins them', async () => {
+test('plants added during a commit share the next one; after a long one, a plant that follows its result joins them', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  const batches: string[][] = []
-  let second: Promise<string> | undefined
-  const { add } = create({
-    commit: async (items) => {
-      const texts = items.map(({ text }) => text)
-      batches.push(texts)
-      second ??= add('b')
-      vi.advanceTimersByTime(16)
-      return texts
-    },
+  let second: Promise<unknown> | undefined
+  const { add, batches } = create(async (names) => {
+    second ??= add('B')
+    vi.advanceTimersByTime(16)
+    return names.map(() => true)
   })
-  await add('a')
+  await add('A')
   await expect.poll(() => vi.getTimerCount()).toBe(1)
-  const third = add('c')
+  const third = add('C')
   // An eighth of that.
   for (const pauses of [1, 0]) {
     vi.advanceTimersByTime(1)
     expect(vi.getTimerCount()).toBe(pauses)
   }
-  expect(await Promise.all([second, third])).toEqual(['b', 'c'])
-  expect(batches).toEqual([['a'], ['b', 'c']])
+  await Promise.all([second, third])
+  expect(batches).toEqual([['A'], ['B', 'C']])
 })
 
-test.each<[string, Options, string[][]]>([
-  ['nothing else', {}, [['a', 'b', 'c']]],
-  ['items', { maxBatchItems: 2 }, [['a', 'b'], ['c', 'd'], ['e']]],
-  ['bytes, but for one larger item', { maxBatchBytes: 4 }, [['aa', 'bb'], ['c'], ['ddddd'], ['e']]],
-])('items of one turn share a commit, limited in %s, and each gets its own result', async (_, options, expected) => {
+const half = 'x'.repeat(2 ** 19 - 200)
+test.each<[string, string[][]]>([
+  ['nothing else', [['A', 'c', 'B']]],
+  ['plants', [Array(500).fill('A'), Array(500).fill('c'), ['B']]],
+  ['bytes, but for one larger plant', [[half, half], [half], [half.repeat(3)], ['A']]],
+])('plants of one turn share a commit, limited in %s, and each gets its own result', async (_, expected) => {
   const sizes = collect('batchCommitted')
-  const { add, batches } = create(options)
-  const items = expected.flat()
-  expect(await Promise.all(items.map((item) => add(item)))).toEqual(items.map((item) => item.toUpperCase()))
+  const { add, batches } = create()
+  const names = expected.flat()
+  expect(await Promise.all(names.map((name) => add(name)))).toEqual(names.map((name) => name === 'A' || name === 'B'))
   expect(batches).toEqual(expected)
   expect(sizes).toEqual(expected.map((batch) => [batch.length]))
 })
 
-test('a batch waits while each turn brings many more items, but not for one after the other', async () => {
+test('a batch waits while each turn brings many more plants, but not for one after the other', async () => {
   const { add, batches } = create()
-  const added: Promise<string>[] = []
+  const added: Promise<unknown>[] = []
   for (const count of [1, 2, 4, 8, ...Array<number>(10).fill(1)]) {
     // Begun before the wait of the batch, it ends before that.
     const turn = nextTurn()
-    for (let index = 0; index < count; index++) added.push(add('a'))
+    for (let index = 0; index < count; index++) added.push(add('A'))
     await turn
   }
   await Promise.all(added)
@@ -152,34 +135,25 @@ test('a batch waits while each turn brings many more items, but not for one afte
 })
 
 test('a batch takes from each account in turn, whatever one of them has added before', async () => {
-  const { add, batches } = create({ maxBatchItems: 3 })
-  const added = ['a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2', 'c1'].map((text) => add(text, text.slice(0, 1)))
-  expect(await Promise.all(added)).toEqual(['A1', 'A2', 'A3', 'A4', 'A5', 'B1', 'B2', 'C1'])
-  expect(batches).toEqual([
-    ['a1', 'b1', 'c1'],
-    ['a2', 'b2', 'a3'],
-    ['a4', 'a5'],
-  ])
+  const { add, batches } = create()
+  const alice = Array.from({ length: 600 }, (_, index) => `a${index}`)
+  await Promise.all([...alice, 'b0', 'b1', 'c0'].map((name) => add(name, name.slice(0, 1))))
+  expect(batches[0]?.slice(0, 6)).toEqual(['a0', 'b0', 'c0', 'a1', 'b1', 'a2'])
 })
 
-const mistake = new Error('a mistake')
-const locked = new StorageError('locked')
 test.each([
-  ['a mistake fails its own batch', mistake, [mistake, mistake, 'C', 'D', 'E']],
-  ['an unavailable database fails what has waited as long', locked, Array(5).fill(locked)],
-])('%s, and nothing that came later', async (_what, error, expected) => {
+  ['a mistake fails its own batch', new Error('a mistake'), 500],
+  ['an unavailable database fails what has waited as long', new StorageError('locked'), 503],
+])('%s, and nothing that came later', async (_what, error, count) => {
   const failed = collect('writesRejected')
-  const later: Promise<string>[] = []
-  const { add } = create({
-    maxBatchItems: 2,
-    commit: async (items) => {
-      if (later.length > 0) return items.map(({ text }) => text.toUpperCase())
-      later.push(add('later', 'bob'))
-      throw error
-    },
+  const later: Promise<unknown>[] = []
+  const { add } = create(async (names) => {
+    if (later.length > 0) return names.map(() => true)
+    later.push(add('A', 'bob'))
+    throw error
   })
-  const results = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((item) => add(item).catch((reason) => reason)))
-  expect(results).toEqual(expected)
-  expect(await Promise.all(later)).toEqual(['LATER'])
-  expect(failed).toEqual([[expected.filter((result) => result === error).length, error]])
+  const results = await Promise.all(Array.from({ length: 503 }, () => add('A').catch((reason) => reason)))
+  expect(results).toEqual([...Array(count).fill(error), ...Array(503 - count).fill(true)])
+  expect(await Promise.all(later)).toEqual([true])
+  expect(failed).toEqual([[count, error]])
 })
