@@ -87,7 +87,7 @@ async function sendPieces(response: Response, readNext: JsonPieces): Promise<voi
     while (response.req.method !== 'HEAD' && !response.closed) {
       const piece = await readNext()
       if (piece === undefined || response.closed) break
-      if (!response.write(piece)) await waitFor(response, 'drain')
+      if (!response.write(piece)) await waitForDrain(response)
       await nextTurn()
     }
     // Also where the client has gone: without headers, the request would count as in flight for ever.
@@ -98,21 +98,14 @@ async function sendPieces(response: Response, readNext: JsonPieces): Promise<voi
   }
 }
 
-/**
- * Waits until earlier responses of a connection are sent, or it has closed: what is read before would wait in memory.
- */
-export async function waitForConnection(response: Response): Promise<void> {
-  if (!response.socket) await waitFor(response, 'socket')
-}
-
-/** Waits for an event of a response, or until it has closed. */
-async function waitFor(response: Response, event: 'drain' | 'socket'): Promise<void> {
+/** Waits until a client has read what was written, or it has disconnected. */
+async function waitForDrain(response: Response): Promise<void> {
   if (response.closed) return
   await new Promise<void>((resolve) => {
     function finish(): void {
-      response.off(event, finish).off('close', finish)
+      response.off('drain', finish).off('close', finish)
       resolve()
     }
-    response.on(event, finish).on('close', finish)
+    response.on('drain', finish).on('close', finish)
   })
 }

@@ -3,7 +3,6 @@ import type { AppRoute, ClientInferResponseBody, ServerInferRequest } from '@ts-
 import type { AppRouteImplementation } from '@ts-rest/express'
 import type { Request, Response } from 'express'
 import { HttpError } from './errors.ts'
-import { waitForConnection } from './responses.ts'
 
 /** Every operation of the contract, by name. One that the contract has and this lacks does not compile. */
 export type Handlers = {
@@ -99,7 +98,6 @@ function implement(route: AppRoute, handler: Handler<object, unknown>, publicUrl
   const { pathParams, query: parameters, body: content } = { body: undefined, ...route }
   const [hasPath, hasQuery, hasBody] = [pathParams, parameters, content].map((schema) => typeof schema === 'object')
   return async ({ params, query, body, req, res }: CheckedRequest) => {
-    if (route.method === 'GET') await waitForConnection(res)
     const input = { ...(hasPath && params), ...(hasQuery && query), ...(hasBody && body) }
     const condition = req.headers['if-none-match']
     const selection = hasQuery ? writeQuery(query) : ''
