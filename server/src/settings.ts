@@ -46,12 +46,16 @@ export function parseDuration(text: string, maxDays: number = MAX_DAYS): number 
   return duration <= maxDays * DAY ? duration : undefined
 }
 
+const QUOTES = 'must not be in quotes: remove them (docker --env-file keeps them)'
+const INVISIBLE = 'must not contain a line break or another invisible character'
+const text = z
+  .string()
+  .refine((value) => !isQuoted(value), { error: QUOTES, abort: true })
+  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}\u200B\u2060\uFEFF]*$/u, { error: INVISIBLE, abort: true })
+
 /** Creates a format from a function that reads text, and returns undefined for a mistake. */
 function format<T>(read: (text: string) => T | undefined, mistake: string) {
-  return z
-    .string()
-    .transform(read)
-    .refine((value): value is Awaited<T> & {} => value !== undefined, mistake)
+  return text.transform(read).refine((value): value is Awaited<T> & {} => value !== undefined, mistake)
 }
 
 /** Reads text between commas; undefined unless every part is valid. */
@@ -100,10 +104,6 @@ function isSafeUrl(text: string): boolean {
   return protocol === 'https:' || /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
 }
 
-const text = z.string().regex(/^[^\p{Cc}\p{Zl}\p{Zp}\u200B\u2060\uFEFF]*$/u, {
-  error: 'must not contain a line break or another invisible character',
-  abort: true,
-})
 const count = text.regex(COUNT, 'must be a whole number between 1 and 999999999').transform(Number)
 const port = format(
   (text) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
@@ -112,7 +112,7 @@ const port = format(
 const TIMES = `a time between 1ms and ${MAX_DAYS}d, such as 250ms, 30s or 5m`
 const timeout = format((text) => parseDuration(text), `must be ${TIMES}`)
 const timeoutOrNone = format((text) => (text === '0' ? 0 : parseDuration(text)), `must be 0 or ${TIMES}`)
-const onOff = z.enum(['on', 'off'], 'must be on or off').transform((value) => value === 'on')
+const onOff = text.pipe(z.enum(['on', 'off'], 'must be on or off')).transform((value) => value === 'on')
 const rate = format(
   parseRate,
   `must be a number of requests and a time between 1s and ${MAX_DAYS}d, such as 100/1s or 6000/1m`,
@@ -138,7 +138,7 @@ const mode = text.refine(
   'must be production, in lower case and without quotes, or a word that does not look like it',
 )
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
-const logLevel = z.enum(logLevels, `must be one of ${logLevels.join(', ')}`)
+const logLevel = text.pipe(z.enum(logLevels, `must be one of ${logLevels.join(', ')}`))
 
 /** Makes a setting without a default, with a value for `.env.example`. */
 function optional<Schema extends z.ZodType>(schema: Schema, example: string) {
@@ -236,14 +236,7 @@ export function readSettings(environment: Environment): Settings {
   const names = Object.keys(SettingsSchema.shape)
   const texts = Object.fromEntries(names.map((name) => [name, readVariable(environment, variableOf(name))]))
   const { data, error } = SettingsSchema.safeParse(texts)
-  const quoted = names.filter((name) => isQuoted(texts[name] ?? ''))
-  const mistakes = quoted.map(
-    (name) => `${variableOf(name)} must not be in quotes: remove them (docker --env-file keeps them)`,
-  )
-  for (const { path, message } of error?.issues ?? []) {
-    const name = String(path[0])
-    if (!quoted.includes(name)) mistakes.push(`${variableOf(name)} ${message}`)
-  }
+  const mistakes = (error?.issues ?? []).map(({ path, message }) => `${variableOf(String(path[0]))} ${message}`)
   mistakes.push(...findMissing(texts))
   if (data && texts['shutdownDelay'] && data.shutdownDelay > data.shutdownTimeout) {
     mistakes.push('SHUTDOWN_DELAY must be at most SHUTDOWN_TIMEOUT, of which it is a part')
