@@ -1,4 +1,4 @@
-/** What the body of POST /plants may be. The fuzzer has every other mistake. */
+/** What the body of POST /plants may be. The fuzzer has other bytes, the conformance suite of the client other members. */
 import { limits } from '@plant-store/contract'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
