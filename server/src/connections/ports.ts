@@ -6,7 +6,6 @@ import net from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Express, Request, Response } from 'express'
 import type { Logger } from 'pino'
-import { respondToHalfClosed } from '../node-internals.ts'
 import { respondToInvalidTarget, respondToUnparsed } from '../requests/malformed-requests.ts'
 import { createTurns } from '../requests/turns.ts'
 import { OperatorError, type Settings } from '../settings.ts'
@@ -58,6 +57,12 @@ const MAX_HEADER_BYTES = 16 * 1024
 const HEADERS_TIMEOUT = 10_000
 /** How often Node.js looks for late requests, at most, in milliseconds; its own default is 30 s. */
 const LATE_CHECK_INTERVAL = 1_000
+/**
+ * Lets a client end its side of a connection after its requests, as `nc -N` and some proxies do: it gets its responses,
+ * and then the connection ends. By default, Node.js ends it before a response that takes more than a turn of the event
+ * loop. It is not documented.
+ */
+const HALF_CLOSED = { httpAllowHalfOpen: true }
 /** So many chunks of a body are read before other connections have their turn, and what came with them. */
 const CHUNKS_PER_TURN = 256
 
@@ -141,8 +146,7 @@ function createHttpServer(
     optimizeEmptyRequests: true,
     ...createMessageClasses(app),
   }
-  const server = createServer(options, receive)
-  respondToHalfClosed(server)
+  const server = Object.assign(createServer(options, receive), HALF_CLOSED)
   // No limit, since Node.js would silently drop the rest: the app rejects a request with too many.
   server.maxHeadersCount = 0
   // The app responds with `100 Continue` once it accepts the body.
@@ -298,7 +302,7 @@ export async function startAdminPort(
     if (page) page(response).catch((error) => response.destroy(error))
     else sendText(response, 404, 'Not found. GET /livez, /readyz or /metrics.')
   })
-  respondToHalfClosed(server)
+  Object.assign(server, HALF_CLOSED)
   const connections = trackConnections(server, MAX_ADMIN_CONNECTIONS)
   await listen(server, { host, port }, 'ADMIN_')
   return createOpenPort([server], connections)

@@ -5,7 +5,6 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ErrorName } from '@plant-store/contract'
 import { closeLater, discarded, discardRest } from '../connections/connections.ts'
-import { responseOf } from '../node-internals.ts'
 import { HttpError, sendError } from './errors.ts'
 import { COMMON_HEADERS } from './responses.ts'
 
@@ -68,8 +67,9 @@ export function respondToUnparsed(error: NodeJS.ErrnoException, socket: Duplex):
 /**
  * Responds after the earlier complete requests of a connection: responses have their order (RFC 9112 section 9.3.2).
  */
-function respondInOrder(socket: Duplex, failure: HttpError): void {
-  const response = responseOf(socket)
+function respondInOrder(socket: Duplex & { _httpMessage?: ServerResponse | null }, failure: HttpError): void {
+  // Not documented: by it, Node.js decides how to respond where nothing listens to `clientError`.
+  const { _httpMessage: response } = socket
   if (!response) respondAlone(socket, failure)
   else if (response.req.complete) response.once('finish', () => respondInOrder(socket, failure))
   else if (response.headersSent) socket.destroy()

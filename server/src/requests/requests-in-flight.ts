@@ -1,7 +1,6 @@
-import { isIP, SocketAddress } from 'node:net'
+import { isIP, type Socket, SocketAddress } from 'node:net'
 import type { Request, Response } from 'express'
 import { addressKey, createPlaces, type Places } from '../connections/places.ts'
-import { countSentBytes } from '../node-internals.ts'
 import type { Settings } from '../settings.ts'
 import { events } from '../telemetry/events.ts'
 import { unavailable } from './errors.ts'
@@ -267,4 +266,12 @@ function noteWaiting(noted: RequestInFlight, now: number): void {
   const sentBytes = countSentBytes(noted.request.socket)
   if (noted.waitsSince === undefined || noted.sentBytes !== sentBytes) noted.waitsSince = now
   noted.sentBytes = sentBytes
+}
+
+/**
+ * Returns how many bytes of a connection the operating system has taken. `bytesWritten` of a socket counts a write at
+ * its begin, and a long one is taken in parts, which only the handle of libuv counts, which is not documented.
+ */
+function countSentBytes({ _handle }: Socket & { _handle?: { bytesWritten: number; writeQueueSize: number } }): number {
+  return _handle ? _handle.bytesWritten - _handle.writeQueueSize : 0
 }
