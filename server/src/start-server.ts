@@ -8,7 +8,6 @@ import { type AdminSources, checkPort, type OpenPort, openPublicPort, startAdmin
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
 import { createRequestsInFlight, type RequestsInFlight } from './requests/requests-in-flight.ts'
-import type { Handlers } from './requests/router.ts'
 import { readSettings, type Settings } from './settings.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
@@ -32,10 +31,6 @@ interface Status extends AdminSources {
 
 /** How long a startup waits for the database without a line of the log, in milliseconds. */
 const SILENCE = 1_000
-/**
- * How long a startup waits for the secret of cursors to be stored, in milliseconds: a slow database does not stop it.
- */
-const SECRET_PATIENCE = 1_000
 /**
  * How long the readiness of the database is cached, in milliseconds: probes and scrapes may come as often as they like.
  */
@@ -70,9 +65,10 @@ export async function startServer(
   const database = await openDatabase(settings.databaseUrl)
   opened.defer(database.close)
   const tokens = createTokenStore(database.tokens)
+  const cursors = createCursors(() => database.secret('cursor'))
   const requestsInFlight = createRequestsInFlight(settings)
   const dependencies = {
-    handlers: await createHandlers(database),
+    handlers: createPlantStore(database.plants, cursors),
     findToken: await createTokenLookup(tokens, settings, logger),
     requestsInFlight,
   }
@@ -125,14 +121,6 @@ async function migrate(databaseUrl: string, logger: Logger, status: Status): Pro
   if (applied.length === 0) return
   const seconds = Math.round(performance.now() - begin) / 1_000
   logger.info({ migrations: applied, seconds }, 'database migrated')
-}
-
-/** Creates what the operations do. */
-async function createHandlers(database: Database): Promise<Handlers> {
-  const cursors = createCursors(() => database.secret('cursor'))
-  // The pages of this server then need no write, which fails while the disk does not respond.
-  await Promise.race([cursors.prepare(), sleep(SECRET_PATIENCE, undefined, { ref: false })])
-  return createPlantStore(database.plants, cursors)
 }
 
 /** Starts the metrics, which are loaded only if there is an admin port to read them from. */

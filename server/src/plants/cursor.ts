@@ -13,8 +13,6 @@ const SHAPE = /^[\w-]{48}$/
 
 /** Cursors, which tell clients where the next page begins and nothing else. */
 export interface Cursors {
-  /** Reads the secret before a page needs it, which creates the first one. A failure is left to that page. */
-  prepare(): Promise<void>
   /** Returns a cursor of the page after the plant `seq` in an account's list. */
   write(account: string, seq: number): Promise<string>
   /**
@@ -32,7 +30,8 @@ export interface Cursors {
  * The nonces are random: of 2^32 cursors, two share one with a probability of 2^-32. Whoever found such a pair could
  * forge a cursor, and with it only begin elsewhere in the list of their own account.
  *
- * @param readSecret reads the 32 bytes that all servers of the database share. Called again only if it failed
+ * @param readSecret reads the 32 bytes that all servers of the database share: now, before a page needs them, and again
+ *   only if it failed
  */
 export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
   let key: Promise<KeyObject> | undefined
@@ -47,11 +46,10 @@ export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
     return key
   }
 
-  return {
-    async prepare() {
-      await readKey().catch(() => {})
-    },
+  // The first time, this writes, which fails while the disk does not respond.
+  void readKey().catch(() => {})
 
+  return {
     async write(account, seq) {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv(CIPHER, await readKey(), nonce).setAAD(Buffer.from(account))
