@@ -7,9 +7,8 @@ import { createOwnTokenLookup, createTokenStore, type TokenStore } from './accou
 import { type AdminSources, checkPort, type OpenPort, openPublicPort, startAdminPort } from './connections/ports.ts'
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
-import { createRequestsInFlight, type RequestsInFlight } from './requests/requests-in-flight.ts'
+import { createRequestsInFlight } from './requests/requests-in-flight.ts'
 import { readSettings, type Settings } from './settings.ts'
-import type { Metrics } from './telemetry/metrics.ts'
 
 /** A server that handles requests. */
 export interface RunningServer {
@@ -22,11 +21,6 @@ export interface RunningServer {
   isEmpty(): Promise<boolean>
   /** Reports that it is not ready any more, waits for requests in flight, then closes the database. */
   close(): Promise<void>
-}
-
-/** What the server sets while it starts and stops, and probes and scrapes read. */
-interface Status extends AdminSources {
-  openConnections(): number
 }
 
 /** How long a startup waits for the database without a line of the log, in milliseconds. */
@@ -50,7 +44,7 @@ export async function startServer(
   logger: Logger = pino({ level: 'silent' }),
 ): Promise<RunningServer> {
   const settings = { ...readSettings({}), ...overrides }
-  const status: Status = { whyNotReady: async () => 'The server is starting.', openConnections: () => 0 }
+  const status: AdminSources = { whyNotReady: async () => 'The server is starting.' }
   /** What to close, in the reverse order: all of it, should this function throw. */
   await using opened = new AsyncDisposableStack()
   const admin = await startAdminPort(settings, status)
@@ -59,8 +53,8 @@ export async function startServer(
   opened.defer(() => status.metrics?.close())
   // Check the ports first: a failed start leaves the database untouched.
   await checkPort(settings)
-  // Loaded while threads look at the database and open it.
-  const loadingApp = import('./app.ts')
+  // Loaded while threads look at the database and open it; the metrics only if there is a port to read them from.
+  const loading = Promise.all([import('./app.ts'), admin && import('./telemetry/metrics.ts')])
   await migrate(settings.databaseUrl, logger, status)
   const database = await openDatabase(settings.databaseUrl)
   opened.defer(database.close)
@@ -72,11 +66,17 @@ export async function startServer(
     findToken: await createTokenLookup(tokens, settings, logger),
     requestsInFlight,
   }
-  const { createApp } = await loadingApp
-  const app = createApp(dependencies, settings, logger)
-  if (admin) status.metrics = await startMetrics(database, requestsInFlight, status)
-  const port = await openPublicPort(app, settings, logger)
-  status.openConnections = port.connections.count
+  const [{ createApp }, metrics] = await loading
+  const port = await openPublicPort(createApp(dependencies, settings, logger), settings, logger)
+  if (metrics) {
+    status.metrics = metrics.createMetrics({
+      engine: database.engine,
+      isReady: async () => (await status.whyNotReady()) === undefined,
+      logBytes: database.logBytes,
+      openConnections: port.connections.count,
+      requestsInFlight: requestsInFlight.count,
+    })
+  }
   status.whyNotReady = createReadiness(database)
   const rest = opened.move()
   let closing: Promise<void> | undefined
@@ -93,7 +93,7 @@ export async function startServer(
 }
 
 /** Reports that the server is not ready any more, and closes the public port after a delay. */
-async function shutDown(port: OpenPort, settings: Settings, status: Status): Promise<void> {
+async function shutDown(port: OpenPort, settings: Settings, status: AdminSources): Promise<void> {
   status.whyNotReady = async () => 'The server is shutting down.'
   port.connections.drain()
   const delay = Math.min(settings.shutdownDelay, settings.shutdownTimeout)
@@ -102,7 +102,7 @@ async function shutDown(port: OpenPort, settings: Settings, status: Status): Pro
 }
 
 /** Applies the pending migrations, and logs them, before and after, and that it waits. */
-async function migrate(databaseUrl: string, logger: Logger, status: Status): Promise<void> {
+async function migrate(databaseUrl: string, logger: Logger, status: AdminSources): Promise<void> {
   const begin = performance.now()
   const logWaiting = () => logger.info({ database: nameDatabase(databaseUrl) }, 'waiting for the database')
   const timer = setTimeout(logWaiting, SILENCE)
@@ -123,20 +123,8 @@ async function migrate(databaseUrl: string, logger: Logger, status: Status): Pro
   logger.info({ migrations: applied, seconds }, 'database migrated')
 }
 
-/** Starts the metrics, which are loaded only if there is an admin port to read them from. */
-async function startMetrics(database: Database, requestsInFlight: RequestsInFlight, status: Status): Promise<Metrics> {
-  const { createMetrics } = await import('./telemetry/metrics.ts')
-  return createMetrics({
-    engine: database.engine,
-    isReady: async () => (await status.whyNotReady()) === undefined,
-    logBytes: database.logBytes,
-    openConnections: () => status.openConnections(),
-    requestsInFlight: requestsInFlight.count,
-  })
-}
-
 /** Creates what returns why requests would fail, which is cached. */
-function createReadiness(database: Database): Status['whyNotReady'] {
+function createReadiness(database: Database): AdminSources['whyNotReady'] {
   const cache = new LRUCache<'database', { problem: string | undefined }>({
     max: 1,
     ttl: READINESS_TTL,
