@@ -14,7 +14,7 @@ import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { newDatabase } from '../../../test/helpers/database/databases.ts'
 import { isLong, isNightly } from '../../../test/helpers/long-tests.ts'
-import { memoryInUse } from '../../../test/helpers/memory-in-use.ts'
+import { memoryAtRest, memoryInUse } from '../../../test/helpers/memory-in-use.ts'
 import { until } from '../../../test/helpers/programs.ts'
 import { createRandom } from '../../../test/helpers/random.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
@@ -226,7 +226,7 @@ test('a request that waits for the database keeps its plant, and no bytes or tex
   await using server = await startTestServer(shutdown)
   const endLock = lockWrites(server)
   const COUNT = 100
-  const before = memoryInUse()
+  const before = await memoryAtRest()
   for (let id = 0; id < COUNT; id++) {
     // With one character of four bytes, all characters of the text take two; the database gets none of `other`.
     const body = { id, name: `🌱${'x'.repeat(90_000)}`, other: 'x'.repeat(9_000) }
@@ -465,7 +465,7 @@ test('of connections that are aborted in every way, nothing stays', { timeout: T
   await using server = await startTestServer({ adminPort: 0, requestTimeout: 2_000 })
   await addLongList(server.databaseUrl, 'alice', 1)
   await abort(server, 100)
-  const memory = memoryInUse()
+  const memory = await memoryAtRest()
   // Connections, timers and whatever else keeps a process running.
   const { length: resources } = process.getActiveResourcesInfo()
   await abort(server, COUNT)
