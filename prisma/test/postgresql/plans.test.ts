@@ -8,8 +8,6 @@ import { query, runSql, startOwnPostgresql } from '../../../test/helpers/databas
 import { debianPrograms } from '../../../test/helpers/database/postgresql.ts'
 import { requireInCi } from '../../../test/helpers/long-tests.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
-import { selectPieceOf } from '../../src/postgresql/statements.ts'
-import { readFilter } from '../helpers/read-filter.ts'
 
 requireInCi('PostgreSQL with a just-in-time compiler', debianPrograms)
 
@@ -76,27 +74,6 @@ test.each(['ANALYZE "Plant"', 'SELECT 1'])('after %s, only the plants of the acc
   await expect.poll(countScans).toEqual(after)
   expect((await countScans())['Plant_account_seq_idx']).toBeGreaterThan(200)
 })
-
-test.each(['SELECT 1', 'ANALYZE'])(
-  'after %s, a filter reads no other plants, with an index that takes long text',
-  async (prepare) => {
-    const url = await server.create(`filter ${prepare}`)
-    const { plants, index } = readFilter('postgresql')
-    await runSql(url, `${insertUnevenly(20_000)}; UPDATE "Plant" SET "tag" = 'tag ' || "seq" % 50; ${index}`)
-    await runSql(url, `UPDATE "Plant" SET "tag" = 'fig' WHERE "seq" % 1000 = 1; ${prepare}`)
-    const values = ["'large'", '150', '19999', '512', '99', "'fig'"]
-    const select = selectPieceOf(plants).sql.replace(/\$(\d)/g, (_, index) => values[index - 1] ?? '')
-    const plan = await query<Record<string, string>>(url, `EXPLAIN ${select}`)
-    const steps = plan.flatMap((row) => Object.values(row))
-    const scans = steps.filter((step) => /(Index|Seq) Scan (using|on) "Plant/.test(step))
-    expect(scans).toEqual(Array(2).fill(expect.stringContaining('"Plant_account_tag_seq_idx"')))
-    const [part] = await query<Record<string, unknown>>(url, select)
-    const json = Array(19).fill('{"name":"Monstera deliciosa","tag":"fig"}').join()
-    expect(Object.values(part ?? {}).slice(0, 3)).toEqual([json, '19001', false])
-    const long = Array.from({ length: 3_000 }, (_, index) => index).join()
-    await runSql(url, `INSERT INTO "Plant" ("account", "id", "name", "tag") VALUES ('large', 'long', '', '${long}')`)
-  },
-)
 
 const directly: [prepare: string, parameters: string][] = [['ANALYZE', '']]
 const pooled: typeof directly = ['SELECT 1', 'ANALYZE'].map((prepare) => [prepare, '?pgbouncer=true'])
