@@ -1,21 +1,16 @@
 import { existsSync, statSync } from 'node:fs'
-import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { connect, query, runSql } from '../../../test/helpers/database/databases.ts'
-import { built } from '../../../test/helpers/server/built.ts'
 import { loadEngine } from '../../src/address.ts'
 import { openDatabase } from '../../src/database.ts'
 import { StorageError } from '../../src/index.ts'
 import { openThread } from '../../src/sqlite/thread.ts'
 import { newMigrated, openNewClient } from '../helpers/open-client.ts'
-import { run } from '../helpers/run.ts'
-
-const ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT 1 FROM c) SELECT count(*) FROM c'
 
 test('what writes has the settings that durability needs, and what reads cannot write', async () => {
   const { file, url, prisma } = await openNewClient()
-  const { run: runInThread, close } = await openThread(file)
-  const settings = await runInThread('SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys')
+  const { run, close } = await openThread(file)
+  const settings = await run('SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys')
   expect(settings.rows).toEqual([['wal', 2n, 1n]])
   await close()
   expect(await prisma.$queryRawUnsafe('SELECT * FROM pragma_journal_mode')).toEqual([{ journal_mode: 'wal' }])
@@ -58,17 +53,4 @@ test('the last to close a database leaves no log next to it', async () => {
   other.close()
   expect(existsSync(`${file}-wal`)).toBe(false)
   expect(await query(url, 'SELECT id FROM Plant')).toEqual([{ id: '1' }])
-})
-
-test('a process that ends during a statement does not wait for it', async () => {
-  const { file } = await newMigrated()
-  const { href } = pathToFileURL(built('prisma/dist/sqlite/thread.js'))
-  const script = `
-    const file = process.argv[1]
-    const thread = await (await import('${href}')).openThread(file)
-    thread.executeScript('${ENDLESS}')
-    setTimeout(() => process.exit(0), 20)`
-  const { exitCode } = await run(process.execPath, ['--input-type=module', '--eval', script, file])
-  // It is killed.
-  expect(exitCode).toBe(null)
 })
