@@ -159,22 +159,6 @@ test('an SQL mistake stays as it is, and every other error is a state of the dat
   }
 })
 
-test('a number that the sequence gives twice is a state of the database', async () => {
-  const direct = postgresql.url('current')
-  await runSql(
-    direct,
-    `ALTER TABLE "Plant" DISABLE TRIGGER "Plant_order";
-     INSERT INTO "Plant" ("account", "id", "name") SELECT 'bob', n, '' FROM generate_series(1, 1000) AS numbers(n);
-     SELECT setval('"Plant_seq_seq"', max("seq") - 999) FROM "Plant"`,
-  )
-  const sentence = /fails: .*"Plant_pkey"/
-  const insert = () => opened.plants.insert([{ ...PLANT, id: 'number' }])
-  await expect(insert()).rejects.toMatchObject({ name: 'StorageError', message: expect.stringMatching(sentence) })
-  expect(await opened.whyUnavailable()).toMatch(sentence)
-  await runSql(direct, 'ALTER TABLE "Plant" ENABLE TRIGGER "Plant_order"')
-  expect(await insert()).toBe(1)
-})
-
 test.each([
   [new Error('own words'), /^d fails: own words$/],
   [new Error('This RDS Proxy requires TLS connections'), /^d fails: This RDS Proxy requires TLS connections$/],
