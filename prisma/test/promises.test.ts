@@ -178,23 +178,6 @@ describe('on PostgreSQL', () => {
     await editByAccountAndId(await open())
   })
 
-  test('a read keeps its order, which that of a subquery need not be', async () => {
-    const prisma = await open()
-    const { secret } = prisma
-    await secret.createMany({ data: ['a', 'b', 'c'].map((name) => ({ name, value: '' })) })
-    const names = async (rows: Promise<{ name: string }[]>) => (await rows).map(({ name }) => name).join('')
-    const query = { where: { name: { lt: 'd' } }, orderBy: { name: 'desc' }, select: { name: true } } as const
-    expect(await names(secret.findMany(query))).toBe('cba')
-    expect(await names(secret.findMany({ ...query, skip: 1, take: 2 }))).toBe('ba')
-    expect(await secret.count({ where: query.where, skip: 1, take: 3 })).toBe(2)
-    const select = (column: string, end: string) =>
-      names(prisma.$queryRawUnsafe(`SELECT ${column} AS "name" FROM "Secret" ${end}`, 'd'))
-    expect(await select('"name"', 'WHERE "name" < $1 ORDER BY "name" DESC -- a comment')).toBe('cba')
-    expect(await select('"name"', 'WHERE "name" < $1 ORDER BY "name" DESC LIMIT 2 OFFSET 1')).toBe('ba')
-    expect(await select('"name"', 'UNION SELECT $1 ORDER BY "name" DESC LIMIT 2')).toBe('testd')
-    expect(await select('current_query()', 'WHERE "name" < $1 ORDER BY "name"')).not.toContain('FROM (')
-  })
-
   test('a ROLLBACK that fails breaks no other connection', async () => {
     const { beginTransaction, close } = openPool(readAddress(network.url('promises')), { max: 2 })
     const [broken, other] = [await beginTransaction(), await beginTransaction()]
