@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import {
   newDatabase,
@@ -9,7 +8,6 @@ import {
   sharedPostgresql,
 } from '../../test/helpers/database/databases.ts'
 import { until } from '../../test/helpers/programs.ts'
-import { temporaryDatabase } from '../../test/helpers/temporary.ts'
 import { copyDatabase } from '../src/copy.ts'
 import { openDatabase } from '../src/database.ts'
 import type { OnProgress } from '../src/index.ts'
@@ -142,19 +140,6 @@ test('only SQLite is copied, and only to PostgreSQL', async () => {
   const reason = /^\/.* cannot be copied to .*: copy from SQLite to PostgreSQL$/
   await expect(copyDatabase(sqlite, sqlite)).rejects.toThrow(reason)
   await expect(copyDatabase(postgresql, sqlite)).rejects.toThrow(/^the database "copy\d+" at .* cannot be copied to/)
-})
-
-test('a source that does not exist or is not migrated is rejected with what to run', async () => {
-  const [missing, target] = [temporaryDatabase(), await newTarget()]
-  await expect(copyDatabase(missing.url, target)).rejects.toThrow(
-    `${missing.file} does not exist: run "plant-store migrate" to create it, or check DATABASE_URL`,
-  )
-  writeFileSync(missing.file, '')
-  await expect(copyDatabase(missing.url, target)).rejects.toThrow(/needs the migrations .*"plant-store migrate"$/)
-  const source = await newSource()
-  await expect(copyDatabase(source, postgresql.url('missing'))).rejects.toThrow(
-    /does not exist: create it .* or check DATABASE_URL$/,
-  )
 })
 
 test.each([
