@@ -116,17 +116,15 @@ describe('the link to the next page', () => {
   })
 
   // Each would take minutes in quadratic time.
-  test.each(['<a>; rel=', '<', '<a>; rel="', '<a>;', 'next '])(
-    'in a long header of %j is found in time',
-    async (part) => {
-      for (const filler of [' ', part]) {
-        const headers = new Map([['link', part + filler.repeat(300_000)]])
-        const fetch = async () => ({ status: 200, headers, text: async () => '[]' }) as unknown as FetchResponse
-        const { raw } = createPlantStoreClient({ ...createFakePlantStore(), fetch })
-        expect((await raw.getPlants()).nextCursor).toBeUndefined()
-      }
-    },
-  )
+  test.each([
+    ['<a>; rel=', ' '],
+    ['<', '<'],
+  ])('in a long header of %j and many %j is found in time', async (begin, more) => {
+    const headers = new Map([['link', begin + more.repeat(300_000)]])
+    const fetch = async () => ({ status: 200, headers, text: async () => '[]' }) as unknown as FetchResponse
+    const { raw } = createPlantStoreClient({ ...createFakePlantStore(), fetch })
+    expect((await raw.getPlants()).nextCursor).toBeUndefined()
+  })
 })
 
 test('raw and safe show a 304 that the caller asked for, and what returns data only rejects it', async () => {
