@@ -13,10 +13,6 @@ test.each<[string, unknown, reason: string, isRetried?: boolean]>([
   ['of Node.js', caused('ECONNREFUSED'), ': ECONNREFUSED'],
   ['of Bun', Object.assign(new Error('Unable to connect.'), { code: 'ConnectionRefused' }), ': Unable to connect.'],
   ['of Safari', new TypeError('Load failed'), ': Load failed'],
-  ['of a function with a bug', new ReferenceError('proxyAgent is not defined'), ': proxyAgent is not defined'],
-  ['that is text', 'offline', ': offline'],
-  ['that is an object without text', Object.create(null), ''],
-  ['whose message cannot be read', { get message() { throw 1 } }, ''], // biome-ignore format: one line
   ['of Node.js about a certificate', caused('DEPTH_ZERO_SELF_SIGNED_CERT'), ': DEPTH_ZERO_SELF_SIGNED_CERT', false],
   ['of Safari about a certificate', new TypeError(untrusted), `: ${untrusted}`, false],
   ['of Node.js about the signal of jsdom', new TypeError(`${otherRealm}.`), `: ${otherRealm}.`, false],
