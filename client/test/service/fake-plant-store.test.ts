@@ -102,18 +102,9 @@ test.each<[reason: string, () => unknown]>([
 describe('failNext', () => {
   test.each<[title: string, fault: Fault, error: object, stored: number]>([
     ['responds with an error', { error: 'scopeMissing' }, { status: 403, code: 40301 }, 0],
-    ['responds with an error of the status', { status: 401 }, { status: 401, code: 40101 }, 0],
-    [
-      'responds as a later service',
-      { status: 418, body: '{"error":41800,"message":""}' },
-      { kind: 'api', code: 41800 },
-      0,
-    ],
     ['responds with headers', { status: 503, headers: { 'retry-after': '2' } }, { code: 50300, retryAfterMs: 2000 }, 0],
-    ['responds with what is not JSON', { status: 418 }, { kind: 'malformed-response', status: 418 }, 0],
     ['never gets the request', new TypeError('fetch failed'), { kind: 'connection' }, 0],
     ['responds too late, after it has stored the plant', { delay: 60_000 }, { kind: 'timeout' }, 1],
-    ['responds late', { delay: 30 }, {}, 1],
   ])('the store %s: %o', async (_, fault, error, stored) => {
     const { delay = 0 } = fault as FaultOptions
     const store = createFakePlantStore()
