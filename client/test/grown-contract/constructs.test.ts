@@ -183,50 +183,17 @@ test('a field of the path and the body is sent in both, and an input without fie
     await expect(byList?.({ value: list })).rejects.toThrow('must be text')
 })
 
-test('the fake checks lists and null, and responds with int64s, as the service does', async () => {
-  const query = z.object({ labels: listOf(TextSchema), size: Page, page: Page })
-  const bed = z.object({ id: Int64Schema, rows: z.array(z.object({ seq: Int64Schema })) })
-  const nullable = z.object({ size: Int64Schema.nullish(), note: TextSchema.nullish() })
-  const body = nullable.extend({ name: TextSchema.optional() }).meta({ id: 'Change' })
-  const changeBed = { ...post, ...inPath, method: 'PATCH', body, responses: { 200: nullable } }
-  const operations = {
-    searchBeds: { ...getBed, query },
-    countBeds: { ...getBed, path: '/beds/count' },
-    getBed: { ...getBed, ...inPath, responses: { 200: bed } },
-    changeBed,
-  }
+test('the fake takes null and int64s, in a path too, and responds with them', async () => {
+  const body = z.object({ size: Int64Schema.nullish(), note: TextSchema.nullish() }).meta({ id: 'Change' })
+  const responses = { 200: z.object({ id: Int64Schema, ...body.shape }) }
+  const operations = { changeBed: { ...post, ...inPath, method: 'PATCH', body, responses } }
   const { folder, createClient } = await createSdk({ createPlant: ownContract.createPlant, ...operations })
   const { createFakePlantStore } = await import(path.join(folder, 'src/testing/index.ts'))
   const { handlers } = await import(path.join(folder, 'src/testing/operations.ts'))
-  handlers.getBed = ({ id }: { id: bigint }) => ({ body: { id, rows: [{ seq: BIG }, { seq: 1n }] }, unused: {} })
-  handlers.changeBed = ({ size, note }: object & Record<string, unknown>) => ({ body: { size, note }, unused: {} })
-  const fake = createFakePlantStore()
-  const change = createClient(fake)['changeBed']
-  for (const [size, note] of [
-    [null, null],
-    [BIG, 'a'],
-    [undefined, null],
-  ])
-    expect(await change?.({ id: 1, size, note })).toEqual({ size, note })
-  expect(await createClient(fake)['getBed']?.({ id: BIG })).toEqual({ id: BIG, rows: [{ seq: BIG }, { seq: 1n }] })
-  const headers = { authorization: `Bearer ${fake.token}` }
-  const invalid = await fake.fetch(`${fake.baseUrl}/beds/1`, {
-    method: 'PATCH',
-    headers,
-    body: '{"name":null,"note":1,"size":"1"}',
-  })
-  const changed = 'note: must be a string; name: must be a string'
-  expect(await invalid.json()).toMatchObject({
-    message: `size: must be an integer between ${-(2n ** 63n)} and ${2n ** 63n - 1n} (int64); ${changed}`,
-  })
-  // `count` also fits `:id`: no other path decides about a method.
-  const method = await fake.fetch(`${fake.baseUrl}/beds/count`, { method: 'PATCH', headers, body: '{}' })
-  expect(method.headers.get('allow')).toBe('GET, HEAD, OPTIONS')
-  expect(await method.json()).toEqual({ error: 40500, message: 'Method not allowed. Use GET, HEAD, OPTIONS.' })
-  const response = await fake.fetch(`${fake.baseUrl}/beds?labels=%00&labels=a&labels=%00&size=1&size=2`, { headers })
-  const [one, two] = [0, 2].map((index) => `labels.${index}: must not contain U+0000 or a lone surrogate`)
-  const size = 'size: must appear only once'
-  expect(await response.json()).toMatchObject({ message: `${one}; ${two}; ${size}; and 1 more` })
+  handlers.changeBed = (body: object) => ({ body, unused: {} })
+  const change = createClient(createFakePlantStore())['changeBed']
+  for (const each of [{ size: null, note: null }, { size: BIG, note: 'a' }, { note: null }])
+    expect(await change?.({ id: BIG, ...each })).toEqual({ id: BIG, ...each })
 })
 
 describe('rejected', () => {
@@ -236,26 +203,13 @@ describe('rejected', () => {
     },
   })
   const mail = z.email()
-  const others = [z.unknown(), z.date(), z.null(), z.literal('a'), z.enum({ A: 1 }), z.looseObject({})]
-  const combined = [mail.or(z.int()), mail.and(mail), z.record(mail, mail), z.tuple([mail]), Empty.catchall(mail)]
-  const nullable = [Letter, z.enum(['a']), z.array(mail), Empty].map((schema) => schema.nullable())
-  const refined = [Even, Even.meta({ title: 'a' }), Empty.refine(() => true), z.custom(() => true)]
-  const changed = [TextSchema.trim(), mail.default('a@example.com'), mail.catch('a@example.com'), z.coerce.number()]
-  const unsafe = [
-    z.string(),
-    z.string().min(1).optional(),
-    z.array(z.string()),
-    z.int64(),
-    z.string().regex(/^a/i).min(1),
-  ]
-  const numbers = [z.int(), z.boolean(), z.object({}), listOf(z.int()), Int64Schema]
-  const texts = [z.string(), listOf(z.string()), z.array(TextSchema), TextSchema.nullable()]
+  const others = [z.unknown(), z.literal('a'), mail.or(z.int()), z.record(mail, mail), z.tuple([mail])]
+  const changed = [Even, mail.default('a@example.com'), TextSchema.trim(), z.string(), z.array(z.string()), z.int64()]
   test.each<[part: string, reason: string, schemas: z.ZodType[]]>([
-    ['body', 'is not supported here; use TextSchema', [...others, ...combined, ...nullable, z.array(z.any())]],
-    ['body', 'is not supported here; use TextSchema', [...refined, ...changed, ...unsafe]],
-    ['response', 'is not supported here; use TextSchema', [...others, ...combined, ...nullable, ...refined]],
-    ['query', 'is not supported here; use TextSchema', [...numbers, ...texts]],
-    ['pathParams', 'is not supported here; use TextSchema', [...numbers, ...texts]],
+    ['body', 'is not supported here; use TextSchema', [...others, ...changed, Letter.nullable()]],
+    ['response', 'is not supported here; use TextSchema', [...others, Even]],
+    ['query', 'is not supported here; use TextSchema', [z.int(), z.string(), Int64Schema]],
+    ['pathParams', 'is not supported here; use TextSchema', [z.int(), z.string(), TextSchema.nullable()]],
     ['body', 'Cycle detected', [recursive]],
     ['body', 'write an example that is a bigint as a number', [Int64Schema.meta({ examples: [1n] })]],
     ['pathParams', 'to a BigInt; change the schema', [z.string().transform(BigInt).pipe(z.int64())]],
