@@ -39,6 +39,8 @@ const LINGERING = 1_000
 
 /** Connections with a response that is decided to be their last. */
 const ended = new WeakSet<Socket>()
+/** Connections with a request for another protocol, their last one. */
+const upgrading = new WeakSet<Socket>()
 /** Connections of which nothing more is parsed. */
 export const discarded = new WeakSet<Duplex>()
 
@@ -96,7 +98,7 @@ export function trackConnections(server: Server, maxConnections: number): Connec
     admit(request, response) {
       const { socket } = request
       // The parser reads on in what has arrived, also once the connection is destroyed.
-      if (socket.destroyed || ended.has(socket)) {
+      if (socket.destroyed || ended.has(socket) || upgrading.has(socket)) {
         discardRest(socket)
         return false
       }
@@ -106,7 +108,11 @@ export function trackConnections(server: Server, maxConnections: number): Connec
         waiting.add(response)
         response.once('close', () => waiting.delete(response))
       }
-      if (request.headers.upgrade !== undefined) discardAfter(request)
+      // It does not get it: Node.js loses what follows in the same packet, and reads what comes next from its middle.
+      if (request.headers.upgrade !== undefined) {
+        upgrading.add(socket)
+        closeLingering(request)
+      }
       return true
     },
     begin(response) {
@@ -156,18 +162,4 @@ export function discardRest(socket: Duplex): void {
   discarded.add(socket)
   // A listener takes the connection from the parser, which is a listener itself then.
   socket.on('data', () => {}).removeAllListeners('data')
-}
-
-/**
- * Discards what follows a request that asks for another protocol, which it does not get: Node.js loses what follows it in
- * the same packet, and would read what comes next from its middle. It is the last one of its connection.
- */
-function discardAfter(request: IncomingMessage): void {
-  closeLingering(request)
-  const push = request.push.bind(request)
-  // The parser calls it at the end of a request, before it reads on.
-  request.push = (chunk, encoding) => {
-    if (chunk === null) discardRest(request.socket)
-    return push(chunk, encoding)
-  }
 }
