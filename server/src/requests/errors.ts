@@ -6,7 +6,7 @@ import type { RequestValidationError } from '@ts-rest/express'
 import type { ErrorRequestHandler, Request } from 'express'
 import type { Logger } from 'pino'
 import { closeLingering, endAfter } from '../connections/connections.ts'
-import { oncePer } from '../telemetry/log.ts'
+import { oncePerSecond } from '../telemetry/log.ts'
 import { sendJson } from './responses.ts'
 
 declare module 'node:http' {
@@ -18,8 +18,6 @@ declare module 'node:http' {
 
 /** How much of a body may be read and discarded, in bytes: up to this it is cheaper than a new connection. */
 const SMALL_BODY = 64 * 1024
-/** How long the failures of the database that follow one are not logged, in milliseconds. */
-const REPEATED = 1_000
 
 /** An error that the client gets as an `Error` body: thrown anywhere, sent by the error handler. */
 export class HttpError extends Error {
@@ -67,7 +65,7 @@ export function unavailable(message: string, retryAfter: number, cause?: unknown
  * of the server: 500, logged.
  */
 export function createErrorHandler(logger: Logger): ErrorRequestHandler {
-  const mayWarn = oncePer(REPEATED)
+  const mayWarn = oncePerSecond()
 
   function log(failure: HttpError, requestId: string): void {
     const { errorName, cause, message } = failure

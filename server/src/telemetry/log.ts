@@ -17,8 +17,6 @@ const LONG_TEXT = 4_000
 const MAX_FLUSH = 500
 /** How long a full disk is left alone before the next attempt, in milliseconds. */
 const FILE_RETRY = 100
-/** How often a reason of rejections is logged, at most, in milliseconds. */
-const REJECTION_INTERVAL = 1_000
 
 /** A log and what writes its lines. */
 export interface Log {
@@ -90,16 +88,13 @@ export function auditLogger(logger: Logger): Logger {
   return logger.level === 'silent' ? logger : logger.child({}, { level: 'info' })
 }
 
-/**
- * Creates what tells whether something that may happen all the time is logged: at most once in
- * an interval, in milliseconds.
- */
-export function oncePer(interval: number): () => boolean {
+/** Creates what tells whether something that may happen all the time is logged: at most once a second. */
+export function oncePerSecond(): () => boolean {
   let silentUntil = 0
   return () => {
     const now = performance.now()
     if (now < silentUntil) return false
-    silentUntil = now + interval
+    silentUntil = now + 1_000
     return true
   }
 }
@@ -109,7 +104,7 @@ export function oncePer(interval: number): () => boolean {
  * than rejecting it, under overload.
  */
 export function logRejections(logger: Logger): void {
-  const mayLog = new Map(rejections.map((reason) => [reason, oncePer(REJECTION_INTERVAL)]))
+  const mayLog = new Map(rejections.map((reason) => [reason, oncePerSecond()]))
   events.on('requestRejected', (reason) => {
     if (!mayLog.get(reason)?.()) return
     logger.info({ event: 'requests rejected', reason }, `requests are rejected: ${reason}`)
