@@ -105,7 +105,7 @@ function createRunner({ environment, stdout, stderr }: Required<Surroundings>): 
   return async (command, { variables = environment, log = stderr } = {}) => {
     const settings = readSettings(variables)
     const { logger, flush } = await createLog(settings.logLevel, log)
-    const { step: progress, notice, end } = createProgress(stderr)
+    const { progress, notice, end } = createProgress(stderr)
     if (log !== stderr) end()
     const print = (text: string) => {
       end()

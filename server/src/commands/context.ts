@@ -22,21 +22,11 @@ const LINE_INTERVAL = 10_000
 /** Goes back to the begin of the line and clears it. */
 const CLEAR = '\r\u001b[K'
 
-/** What a command is doing. */
-export interface Progress {
-  /** Notes what it does now, and how far that is. */
-  step(text: string): void
-  /** Prints a line now. */
-  notice(text: string): void
-  /** Stops showing it, and removes it from a terminal. */
-  end(): void
-}
-
 /**
- * Shows what a command is doing, once that takes long: on a terminal in one line that changes,
- * elsewhere in a line every ten seconds.
+ * Shows what a command is doing, once that takes long: on a terminal in one line that changes, elsewhere in a line every
+ * ten seconds. `end` stops showing it, and removes it from a terminal.
  */
-export function createProgress(stream: LogStream): Progress {
+export function createProgress(stream: LogStream): Pick<Context, 'progress' | 'notice'> & { end(): void } {
   // What has no end to measure is for people who wait.
   let current = stream.isTTY ? 'Waiting for the database' : ''
   let isShown = false
@@ -48,7 +38,7 @@ export function createProgress(stream: LogStream): Progress {
     stream.write(stream.isTTY ? CLEAR + current : `${current}\n`)
   }, interval).unref()
   return {
-    step(text) {
+    progress(text) {
       current = text
     },
     notice(text) {
