@@ -77,7 +77,7 @@ const versionOf = (account: string) => `(SELECT "version" FROM "ListVersion" WHE
  *
  * @param plants returns FROM, WHERE and ORDER BY of the plants after a `seq`
  */
-const selectPieceOf = (plants: (seq: string) => string): ReadStatement => ({
+export const selectPieceOf = (plants: (seq: string) => string): ReadStatement => ({
   kind: 'read',
   hasCondition: true,
   sql: `

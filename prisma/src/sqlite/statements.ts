@@ -48,7 +48,7 @@ const versionOf = (account: string) => `(SELECT "version" FROM "ListVersion" WHE
  *
  * @param plants returns FROM and WHERE of the plants after a `seq`
  */
-const selectPieceOf = (plants: (seq: string) => string): ReadStatement => ({
+export const selectPieceOf = (plants: (seq: string) => string): ReadStatement => ({
   kind: 'read',
   sql: `
     SELECT CAST("json" AS BLOB), coalesce("last", 0), EXISTS (SELECT 1 ${plants('"last"')}), ${versionOf('$1')}
