@@ -1,13 +1,15 @@
 /** Runs what README.md says to run, and compares the pages for people with the code. */
 
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { contract } from '@plant-store/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { isLong } from './helpers/long-tests.ts'
 import { codeBlocks, shell } from './helpers/production/guide.ts'
 import { root } from './helpers/programs.ts'
 import { startTestServer, type TestServer } from './helpers/server/start-test-server.ts'
+import { temporaryFolder } from './helpers/temporary.ts'
 
 const readme = readFileSync(`${root}README.md`, 'utf8')
 
@@ -19,17 +21,48 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
+function environment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
+  const { PATH, HOME } = process.env
+  return { PATH, HOME, DATABASE_URL: server.databaseUrl, ...extra }
+}
+
 test('the curl calls with a new token respond as shown, and so does an error', async () => {
   const [create = ''] = blocks('sh').filter((code) => code.includes('curl'))
   const [, list = ''] = /`(curl [^`]+)`/.exec(readme) ?? []
   const [plant = ''] = blocks('json')
   const script = `${create}\n${list}`.replaceAll('http://127.0.0.1:3000', server.url)
   expect(script).toContain('token create')
-  const { PATH, HOME } = process.env
-  const env = { PATH, HOME, DATABASE_URL: server.databaseUrl }
-  expect(await shell(script, { env })).toBe(`${plant.trim()}[${plant.trim()}]`)
+  expect(await shell(script, { env: environment() })).toBe(`${plant.trim()}[${plant.trim()}]`)
   expect(readme).toContain(`\`${await (await server.post('{"id":1}')).text()}\``)
 })
+
+test.runIf(isLong)(
+  'the commands that install the SDK in an app elsewhere work as written, without a network',
+  async () => {
+    const [commands = ''] = blocks('sh').filter((code) => code.includes('pack-client'))
+    const parent = temporaryFolder()
+    const app = path.join(parent, 'your-app')
+    mkdirSync(app)
+    writeFileSync(path.join(app, 'package.json'), '{ "private": true, "type": "commonjs" }')
+    symlinkSync(root, path.join(parent, 'plant-store'))
+    const file = path.join(root, 'plant-store-client.tgz')
+    const before = existsSync(file) ? readFileSync(file) : undefined
+    try {
+      // As in a folder next to the app.
+      await shell(commands.replace('cd ..', `cd ${parent}`), { env: environment({ npm_config_offline: 'true' }) })
+    } finally {
+      if (before) writeFileSync(file, before)
+      else rmSync(file, { force: true })
+    }
+    const [snippet = ''] = blocks('ts')
+    const { token } = await server.createToken({ account: 'elsewhere' })
+    writeFileSync(path.join(app, 'plants.mjs'), snippet.replaceAll('http://127.0.0.1:3000', server.url))
+    const [, command = ''] = /Save this as `plants.mjs` .*run `(.+)` there/.exec(readme) ?? []
+    expect(await shell(command, { cwd: app, env: environment({ TOKEN: token }) })).toMatch(
+      /^Monstera deliciosa aroid\n400 40003 /,
+    )
+  },
+)
 
 test('the operations are those of the contract', () => {
   const [, list = ''] = /^Its operations are ([^.]*)/m.exec(readme) ?? []
@@ -57,6 +90,28 @@ function anchorsOf(text: string): string[] {
   return headings.map((heading) => heading.replace(/[^\w -]/g, '').replaceAll(' ', '-'))
 }
 
+/** Where the commands and snippets of pages are run. */
+const RUN_BY: Record<string, string> = {
+  'CONTRIBUTING.md': 'prisma/test/postgresql/plans.test.ts',
+  'README.md': 'test/root-readme.test.ts',
+  'RELEASING.md': 'test/release.test.ts',
+  'client/README.md': 'client/test/package/readme.test.ts',
+  'client/docs/recipes.md': 'client/test/recipes/recipes.test.ts',
+  'client/example/README.md': 'client/test/package/readme.test.ts',
+  'contract/README.md': 'contract/test/package.test.ts',
+  'docs/production/README.md': 'test/production-guide.test.ts',
+  'docs/production/container/README.md': 'test/container/image.test.ts',
+  'docs/production/monitoring/README.md': 'test/monitoring.test.ts',
+  'docs/production/several-machines/README.md': 'test/production-guide.test.ts',
+  'server/README.md': 'test/release.test.ts',
+}
+
+test('every page with commands or snippets has a test that runs them', () => {
+  const withBlocks = pages.filter((page) => /^ *```(?!mermaid)\w/m.test(read(page)))
+  expect(withBlocks).toEqual(Object.keys(RUN_BY))
+  expect(Object.values(RUN_BY).filter((file) => !existsSync(root + file))).toEqual([])
+})
+
 const packages = ['contract', 'prisma', 'server', 'client']
 
 test('docs/architecture.md names files that exist, in at most 120 lines', () => {
@@ -69,6 +124,15 @@ test('docs/architecture.md names files that exist, in at most 120 lines', () => 
   const exists = (name: string) =>
     existsSync(path.join(root, name)) || sources.filter((file) => file.endsWith(`/${name}`)).length === 1
   expect(names.filter((name) => !exists(name))).toEqual([])
+})
+
+// Modules are loaded once for many test files, so such a hook would run for the first of these only.
+test('no helper of tests registers a hook as it is loaded', () => {
+  const helpers = ['', ...packages.map((name) => `${name}/`)]
+    .map((folder) => `${folder}test/helpers`)
+    .flatMap((folder) => (existsSync(path.join(root, folder)) ? filesIn(folder) : []))
+  expect(helpers.length).toBeGreaterThan(30)
+  expect(helpers.filter((file) => /^(before|after)(All|Each)\(/m.test(read(file)))).toEqual([])
 })
 
 /** Lists the files below a folder, relative to the root, without generated ones. */

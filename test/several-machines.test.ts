@@ -6,7 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { query, runSql, startOwnPostgresql } from './helpers/database/databases.ts'
+import { demandPasswords } from './helpers/database/postgresql.ts'
 import { startFaultyNetwork } from './helpers/network/faulty-network.ts'
+import { hasPgbouncer, startPgbouncer } from './helpers/network/pgbouncer.ts'
 import { FICUS, type OperationRequest, operations, parse, stringify } from './helpers/operations.ts'
 import { codeBlock, isInstalled, readGuide } from './helpers/production/guide.ts'
 import { freePort, responds, startProgram, until } from './helpers/programs.ts'
@@ -86,6 +88,27 @@ describe('the role of the servers', () => {
       expect(await version()).not.toBe(before)
     }
   })
+})
+
+test.runIf(hasPgbouncer)('through PgBouncer, requests succeed soon after PostgreSQL has crashed', async () => {
+  const own = await startOwnPostgresql({ prepare: demandPasswords })
+  const administrate = (sql: string) => runSql(own.url('postgres'), sql)
+  await administrate(`CREATE ROLE plant_store LOGIN PASSWORD 'secret'`)
+  await runSql(await own.create('plants'), rights)
+  const configuration = codeBlock(guide, 'Connections', 0, 'ini')
+  const [, select = ''] = /; Its line: (.*)/.exec(configuration) ?? []
+  const [line] = await query<{ format: string }>(own.url('postgres'), select)
+  const url = await startPgbouncer(own.port, configuration, line?.format)
+  const databaseUrl = `${url.replace('postgres@', 'plant_store:secret@')}/plants?pgbouncer=true`
+  await using server = await startTestServer({ databaseUrl })
+  let id = 0
+  const create = async () => (await server.post(JSON.stringify({ id: ++id, name: 'Ficus' }))).status
+  expect(await create()).toBe(200)
+  await own.stop('SIGKILL')
+  expect(await create()).toBe(503)
+  await own.start()
+  // By default, 15 s later.
+  await expect.poll(create, { timeout: 10_000 }).toBe(200)
 })
 
 /** Starts nginx with the configuration of a guide, for servers on these ports of this machine. */

@@ -49,6 +49,7 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: Part
     /^(42P05|26\w{3}) |unsupported startup parameter|command-line options/,
     'is behind a pooler in transaction mode ($): add pgbouncer=true to DATABASE_URL; if it is there, remove options',
   ],
+  [/row-level security/, 'hides rows from this user: $'],
   [
     /^42501 /,
     'does not allow this user to do that ($): run it as the owner of the database, or GRANT the rights that docs/production/several-machines/rights.sql lists',
@@ -67,13 +68,13 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: Part
   // A number that the sequence gives twice, no more connections, a time limit, and a table that a migration has changed
   // since a statement was prepared.
   [/^(0A000|23505 .*\bPlant_pkey\b|53300|57014) ?/, 'fails: $', soon()],
+  [
+    /^(ERR_(SSL|TLS|OSSL)_|ERROR_IN_|CERT_|CRL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_|INVALID_|EPROTO)|^ (The server does not support SSL|There was an error establishing an SSL|Client network socket disconn)|\b(SSL|TLS)( connection)?( is)? required|requires TLS|connection is insecure/,
+    'cannot be reached over TLS: check sslmode and the certificates ($)',
+  ],
   [/^(57P03|08\w{3}|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENOENT) /, `cannot be reached ($): ${CHECK}`, later()],
   [LOST, UNREACHABLE, later()],
   [/^(57P0[125]|25P0[34]|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL) |^ (time|connect E)/, UNREACHABLE, later()],
-  [
-    /^(ERR_(SSL|TLS|OSSL)_|ERROR_IN_|CERT_|CRL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_|INVALID_|EPROTO)|^ (The server does not support SSL|There was an error establishing an SSL|Client network socket disconn)/,
-    'cannot be reached over TLS: check sslmode and the certificates ($)',
-  ],
 ]
 
 /** Returns the code of an error and its message, with a space between. */

@@ -71,7 +71,7 @@ const CASES: [sql: string, reason: RegExp, fix?: string][] = [
   // Requests would find no token, or an empty list.
   ...['Token', 'Plant', 'Secret', 'ListVersion'].map((table): [string, RegExp, string] => [
     `ALTER TABLE "${table}" ENABLE ROW LEVEL SECURITY; CREATE POLICY few ON "${table}" USING (random() > 2) WITH CHECK (true)`,
-    /does not allow this user to do that \(.* row-level security policy for table .*\)/,
+    /hides rows from this user: .* row-level security policy for table /,
     `ALTER TABLE "${table}" DISABLE ROW LEVEL SECURITY; DROP POLICY few ON "${table}"`,
   ]),
   ['ALTER TABLE "Plant" RENAME TO "Other"', INCOMPLETE],
@@ -161,13 +161,15 @@ test('an SQL mistake stays as it is, and every other error is a state of the dat
 
 test.each([
   [new Error('own words'), /^d fails: own words$/],
-  [new Error('This RDS Proxy requires TLS connections'), /^d fails: This RDS Proxy requires TLS connections$/],
+  [new Error('This RDS Proxy requires TLS connections'), /^d cannot be reached over TLS: .*requires TLS/],
+  // A sequence that is behind the plants: the next number may be free.
+  [Object.assign(new Error('duplicate key value: Plant_pkey'), { code: '23505' }), /^d fails: duplicate key/],
   [
     new Error("RDS Proxy currently doesn't support command-line options"),
     /^d is behind a pooler .*: add pgbouncer=true/,
   ],
   [new Error('unsupported startup parameter: options'), /\(.*: options\): add pgbouncer=true .* remove options/],
-  [Object.assign(new Error('SSL required'), { code: '08P01' }), /^d cannot be reached \(SSL required\)/],
+  [Object.assign(new Error('SSL required'), { code: '08P01' }), /^d cannot be reached over TLS.* \(SSL required\)$/],
   [new TypeError('a mistake in this program'), /^a mistake in this program$/],
 ])('%s of a pooler, or of this program', (error, message) => {
   expect((translate(error, 'd') as Error).message).toMatch(message)
