@@ -102,6 +102,7 @@ function startThread(): Thread {
     async close() {
       if (await closeFile()) await worker.off('exit', end).terminate()
       else isThreadLeft = true
+      failure ??= new Error('The thread that uses SQLite is closed')
     },
   }
 }
