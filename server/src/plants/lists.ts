@@ -113,7 +113,11 @@ export function createLists(plants: Plants): Lists {
   async function readText(request: ListRequest, range: PieceRange): Promise<Buffer | JsonPieces> {
     const first = await getPiece(request, range)
     if (!first.more) return first.json
-    return inPieces(first, request.end, (after, limit) => getPiece(request, { ...range, after, limit, isFirst: false }))
+    return inPieces(first, request.end, ({ last: after, nextLimit: limit, version }) => {
+      // The version of the piece before is as new, and more pieces are cached with it.
+      const next = { ...request, version: request.version && version }
+      return () => getPiece(next, { ...range, after, limit, isFirst: false })
+    })
   }
 
   /** Reads the plants of a page, whose end has to be known before its text. */
@@ -211,11 +215,7 @@ function createPieceCache() {
 }
 
 /** Returns a list in pieces. Not a generator, which would keep the last piece until the next one. */
-function inPieces(
-  first: Piece,
-  end: number,
-  read: (after: number, limit: number) => Piece | Promise<Piece>,
-): JsonPieces {
+function inPieces(first: Piece, end: number, prepareNext: (before: Piece) => () => Piece | Promise<Piece>): JsonPieces {
   let known: Piece | undefined = first
   let readNext: (() => Piece | Promise<Piece>) | undefined
   let isClosed = false
@@ -228,9 +228,9 @@ function inPieces(
       isClosed = true
       return CLOSING
     }
-    const { json, more, last, nextLimit } = piece
+    const { json, more, last } = piece
     isClosed = !more
-    readNext = more && last < end ? () => read(last, nextLimit) : undefined
+    readNext = more && last < end ? prepareNext(piece) : undefined
     return json
   }
 }
