@@ -3,7 +3,14 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
-import { backupDatabase, checkMigrated, copyDatabase, databaseUrl, migrateDatabase } from '@plant-store/prisma'
+import {
+  backupDatabase,
+  checkMigrated,
+  copyDatabase,
+  databaseUrl,
+  migrateDatabase,
+  StorageError,
+} from '@plant-store/prisma'
 import { OperatorError } from '../settings.ts'
 import type { Context } from './context.ts'
 
@@ -90,7 +97,8 @@ function readUrl(url: string): string {
   try {
     return databaseUrl(url)
   } catch (error) {
-    throw new OperatorError((error as Error).message, 2, error)
+    if (!(error instanceof StorageError)) throw error
+    throw new OperatorError(error.message, 2, error)
   }
 }
 

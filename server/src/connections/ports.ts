@@ -40,7 +40,7 @@ export interface OpenPort {
 export interface AdminSources {
   /** Returns why requests would fail, in a sentence; undefined: they would not. */
   whyNotReady(): Promise<string | undefined>
-  /** Undefined until the database is open. */
+  /** Undefined until the public port is open. */
   metrics?: Metrics
 }
 
