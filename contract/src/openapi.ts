@@ -205,7 +205,10 @@ function describePaths(routes: readonly Route[], components: Components): OpenAp
     const errors = ERROR_NAMES.filter((error) => isSent(error, route, named))
     const operation = describeOperation(route, errors, components)
     const template = route.path.replace(/:(\w+)/g, '{$1}')
-    paths[template] = { ...paths[template], [route.method.toLowerCase()]: operation }
+    const method = route.method.toLowerCase()
+    if (paths[template]?.[method])
+      rejectContract(route.name, 'has the method and path of another operation; change one')
+    paths[template] = { ...paths[template], [method]: operation }
   }
   return paths
 }

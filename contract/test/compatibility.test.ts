@@ -103,12 +103,16 @@ const bed = { in: 'path', name: 'bed', required: true, schema: { ...text, minLen
 const putBed = { ...current.paths['/plants']?.['post'], operationId: 'putTestBed', parameters: [bed] }
 test.each<[sentence: string, now: Record<string, unknown>]>([
   ['no longer: getPlants is get /plants', { 'get.operationId': 'listPlants' }],
+  ['no longer: getPlants needs read', { 'get.security': [{ bearer: ['write'] }] }],
   ['no longer: createPlant is idempotent', { 'post.x-idempotent': false }],
+  ['no longer: getPlants is paged', { 'get.x-paged': undefined }],
+  ['no longer: createPlant responds 413', { 'post.responses.413': undefined }],
   ['no longer: error 40003 means idTaken', { 'Error.properties.error.x-codes.idTaken': 40005 }],
   ['no longer: createPlant body.id is integer in the format int64', { 'NewPlant.properties.id.format': 'int32' }],
   ['no longer: createPlant 200.name is always present', { 'Plant.required': [] }],
   ['now: createPlant body.tag has required true', { 'NewPlant.required': ['id', 'name', 'tag'] }],
   ['now: createPlant body.name has pattern ^F', { 'NewPlant.properties.name.pattern': '^F' }],
+  ['now: createPlant body has additionalProperties false', { 'NewPlant.additionalProperties': false }],
   ['now: getPlants query.limit has maximum 10', { 'get.parameters.0.schema.maximum': 10 }],
 ])('rejected, %s', (sentence, now) => {
   expect(findBreaks(current, changed(now))).toContain(sentence)

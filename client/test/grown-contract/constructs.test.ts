@@ -205,8 +205,16 @@ describe('rejected', () => {
   const mail = z.email()
   const others = [z.unknown(), z.literal('a'), mail.or(z.int()), z.record(mail, mail), z.tuple([mail])]
   const changed = [Even, mail.default('a@example.com'), TextSchema.trim(), z.string(), z.array(z.string()), z.int64()]
+  // Each would be lost, or less exact, in another way.
+  const lossy = [
+    z.enum({ A: 1 }),
+    z.looseObject({}),
+    z.object({}).catchall(mail),
+    TextSchema.regex(/^a/i),
+    z.coerce.number(),
+  ]
   test.each<[part: string, reason: string, schemas: z.ZodType[]]>([
-    ['body', 'is not supported here; use TextSchema', [...others, ...changed, Letter.nullable()]],
+    ['body', 'is not supported here; use TextSchema', [...others, ...changed, ...lossy, Letter.nullable()]],
     ['response', 'is not supported here; use TextSchema', [...others, Even]],
     ['query', 'is not supported here; use TextSchema', [z.int(), z.string(), Int64Schema]],
     ['pathParams', 'is not supported here; use TextSchema', [z.int(), z.string(), TextSchema.nullable()]],
@@ -261,6 +269,7 @@ describe('rejected', () => {
     ['The contract: has no operation; add one', {}],
     ['safe: the SDK uses this name; rename the operation', { safe: getBed }],
     ['get-bed: must be a name such as getPlant; rename the operation', { 'get-bed': getBed }],
+    ['findBed: has the method and path of another operation; change one', { getBed, findBed: getBed }],
     ['beds: is not an operation; move the operations of a nested router to the top level', { beds: { getBed } }],
   ])('in a contract: %s', (reason, contract) => {
     expect(() => generate(contract)).toThrow(reason)
