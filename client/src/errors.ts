@@ -192,8 +192,8 @@ export class MalformedResponseError extends ResponseError {
 }
 
 /**
- * The request failed without a response: network, DNS, TLS, or a `fetch` function that threw, or returned none that can
- * be read. The error of it is the `cause`.
+ * The request failed without a response: network, DNS, TLS, or a `fetch` function that threw, or returned no
+ * readable response. Its error is the `cause`.
  */
 export class ConnectionError extends BaseError {
   declare readonly kind: 'connection' | 'timeout'

@@ -65,7 +65,8 @@ export interface FakePlantStore {
 }
 
 /**
- * Creates a plant store in memory, for the tests of an app. It responds like the service to what a client sends.
+ * Creates a plant store in memory, for the tests of an app. It responds like the service to what a client sends,
+ * but without an `ETag`: a list that has not changed is `failNext({ status: 304, body: '' })`.
  *
  * @throws {UsageError} An option is unknown or invalid.
  *

@@ -61,7 +61,7 @@ export async function readText(
 
 /** What a call expects of its response. */
 export interface Returns extends Pick<Route, 'status' | 'returns' | 'parse'> {
-  /** All headers of its request but that of the token, names in lower case: with `if-none-match`, it may be a 304. */
+  /** All headers of the request but that of the token, names in lower case. With `if-none-match`, a 304 is expected too. */
   readonly headers: Readonly<Record<string, string>>
 }
 

@@ -27,10 +27,6 @@ describe('the README of the client', async () => {
     await writeFile(path.join(folder, file), code.replaceAll('https://plants.example.com', server.url))
   }
 
-  // The first page of the repository has one of its own.
-  const [first = ''] = codeBlocks(await readFile(path.join(client, '../README.md'), 'utf8'), 'ts')
-  await writeFile(path.join(folder, 'first.ts'), first)
-
   test('has snippets that compile', () => expectToCompile([folder]))
 
   test('has snippets that print what they say', async () => {
