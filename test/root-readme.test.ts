@@ -92,7 +92,7 @@ function anchorsOf(text: string): string[] {
 
 /** Where the commands and snippets of pages are run. */
 const RUN_BY: Record<string, string> = {
-  'CONTRIBUTING.md': 'prisma/test/postgresql/plans.test.ts',
+  'CONTRIBUTING.md': 'prisma/test/database/filter.test.ts',
   'README.md': 'test/root-readme.test.ts',
   'RELEASING.md': 'test/release.test.ts',
   'client/README.md': 'client/test/package/readme.test.ts',
