@@ -24,6 +24,18 @@ async function start(use = async (_output: string) => {}): Promise<string> {
   return program.output()
 }
 
+/** The scripts that a page names and that only write. */
+const WRITING = ['format', 'generate', 'prisma -- validate']
+/** Those that `npm test` runs, which other tests run, and `bench`, which takes long. */
+const OTHERS = `lint unused typecheck setup dev studio plant-store deploy pack pack-client changeset audit sbom bench`
+
+test('a test runs every script that a page names', async () => {
+  const lines = await runToSuccess(['git', 'grep', '-ohE', 'npm run (--silent )?[a-z][a-z-]*', '--', '*.md'])
+  const named = new Set([...lines.matchAll(/ ([a-z-]+)$/gm)].map(([, name]) => name))
+  const run = [...WRITING.map((script) => script.split(' ')[0]), ...OTHERS.split(' ')]
+  expect([...named].sort()).toEqual(run.sort())
+})
+
 // The oldest Node.js, next to which the set-up installs a newer one. Vite does not support `#`, `?` and `%` in a path.
 const machine = bareMachine('node-18', 'npm-10')
 const clone = path.join(temporaryFolder(), "apps, of course/it's plänts")
@@ -67,8 +79,8 @@ describe.runIf(machine)('in a fresh clone, without a compiler', () => {
     expect(await run('npm', 'test', '--', 'contract/test/openapi.test.ts')).toMatch(/Tests .*\d+ passed/)
   })
 
-  test.each(['format', 'generate'])('npm run %s changes nothing', async (script) => {
-    await run('npm', 'run', script)
+  test.each(WRITING)('npm run %s changes nothing', async (script) => {
+    await run('npm', 'run', ...script.split(' '))
     expect(await run('git', 'status', '--porcelain')).toBe('')
   })
 
@@ -78,7 +90,7 @@ describe.runIf(machine)('in a fresh clone, without a compiler', () => {
     const first = await written()
     expect(await setUp()).toEqual({ exitCode: 0, stdout: '', stderr: '' })
     expect(await written()).toBe(first)
-    for (const file of ['prisma/schema.prisma', 'contract/src/contract.ts'])
+    for (const file of ['prisma/schema.prisma', 'contract/src/plants.ts'])
       await appendFile(`${clone}/${file}`, '\n// A change.\n')
     await rm(`${clone}/client/node_modules`, { recursive: true })
     const stderr = expect.stringMatching(/Done in.*\nBuilding: /s)

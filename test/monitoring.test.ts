@@ -7,6 +7,7 @@ import { scrapeMetrics } from './helpers/server/scrape-metrics.ts'
 const METRIC = /\b(?:plant_store|http_server|nodejs|process)_[a-z0-9_]*[a-z0-9]\b/g
 
 const alerts = readGuide('monitoring/alerts.yml')
+const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
 const readme = readGuide('monitoring/README.md')
 const dashboard = readGuide('monitoring/dashboard.json')
 
@@ -43,6 +44,18 @@ test('every metric of ours is in the dashboard or in a rule', () => {
   expect(ours.filter((name) => !shown.includes(name))).toEqual([])
   expect(sqlite).toContain('engine="sqlite"')
   expect(postgresql).toContain('engine="postgresql"')
+})
+
+test('every alert has a firing and a quiet case, and says what to do on systemd, Compose and Kubernetes', () => {
+  const tests = readGuide('monitoring/alerts.test.yml')
+  expect(alertNames.length).toBeGreaterThan(8)
+  for (const name of alertNames) {
+    for (const state of ['fires', 'is quiet']) expect(tests).toContain(`- name: ${name} ${state}\n`)
+  }
+  const commands = / +systemd: `.+`;\n +Compose: `.+`;\n +Kubernetes: `.+`\.\n/g
+  expect(alerts.match(commands)).toHaveLength(alertNames.length)
+  expect(alerts.match(/severity: (critical|warning)/g)).toHaveLength(alertNames.length)
+  for (const key of ['summary', 'description']) expect(alerts.split(` ${key}: `)).toHaveLength(alertNames.length + 1)
 })
 
 test('the reasons in the guide are those of the counters', () => {

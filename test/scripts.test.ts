@@ -1,7 +1,17 @@
 /** The scripts of the root's package.json, what they install, the pre-commit hook, and the workflows. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, cpSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { request } from 'node:http'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,10 +25,26 @@ const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
 const run = (program: string, parameters: string[], { cwd = root, ...settings }: Record<string, string> = {}) =>
   spawnSync(program, parameters, { cwd, env: { ...process.env, ...settings }, encoding: 'utf8', maxBuffer: 2 ** 26 })
 
+/** The scripts of each package.json. */
+const scripts = ['', 'contract/', 'prisma/', 'server/', 'client/', 'client/example/'].flatMap((folder) => {
+  const { scripts: own = {} } = JSON.parse(readFileSync(`${root}${folder}package.json`, 'utf8'))
+  return Object.entries<string>(own).map(([name, script]) => `${folder}${name}: ${script}`)
+})
+
 test('every script of the root sets up, except those that need no packages or set up where they do', () => {
   const setsUp = /^(node scripts\/setup\.mjs|npm run --silent setup)\b/
   const others = Object.keys(manifest.scripts).filter((name) => !setsUp.test(manifest.scripts[name]))
   expect(others.sort().join(' ')).toBe('audit changeset check clean sbom')
+})
+
+test.each([
+  // `ignore-scripts=true` in a user's .npmrc, which is usual in companies, leaves them out.
+  ['is a hook that npm runs before or after another one', /^([a-z]+\/)*(pre|post|install:|dependencies:)/],
+  // A shell remembers where it has found a program, which is not where the set-up installs it.
+  ['runs Node.js in the shell that has run the set-up with it', /scripts\/setup\.mjs.*&& node /],
+])('no script %s', (_rule, pattern) => {
+  expect(scripts.length).toBeGreaterThan(30)
+  expect(scripts.filter((script) => pattern.test(script))).toEqual([])
 })
 
 test('pnpm runs in the version of packageManager and of its lockfile, everywhere', () => {
@@ -77,8 +103,8 @@ test.each([
 })
 
 /** Runs the set-up where Node.js is too old, with an npm that fails with this error. */
-function setUpWithout(npmError: string) {
-  const [folder, bin] = [temporaryFolder(), temporaryFolder()]
+function setUpWithout(folder: string, npmError: string, settings = {}) {
+  const bin = temporaryFolder()
   cpSync(`${root}scripts`, `${folder}/scripts`, { recursive: true })
   copyFileSync(`${root}pnpm-workspace.yaml`, `${folder}/pnpm-workspace.yaml`)
   writeFileSync(`${folder}/package.json`, JSON.stringify({ ...manifest, engines: { node: '>=99.1.0' } }))
@@ -87,7 +113,7 @@ function setUpWithout(npmError: string) {
     `#!/bin/sh\n[ "$1" != config ] || exec echo ${npmError}\necho "npm error ${npmError} $@" >&2\nexit 1\n`,
     { mode: 0o755 },
   )
-  return run(process.execPath, [`${folder}/scripts/setup.mjs`], { PATH: `${bin}:/usr/bin:/bin` })
+  return run(process.execPath, [`${folder}/scripts/setup.mjs`], { PATH: `${bin}:/usr/bin:/bin`, ...settings })
 }
 
 test.each([
@@ -100,7 +126,7 @@ test.each([
   ],
   ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', /names it\. Set NODE_EXTRA_CA_CERTS/],
 ])('a Node.js that is too old and cannot be replaced is an error with the fix, where npm says %s', (error, advice) => {
-  const { status, stderr } = setUpWithout(error)
+  const { status, stderr } = setUpWithout(temporaryFolder(), error)
   expect(status).toBe(1)
   const { node } = process.versions
   expect(stderr).toContain(`Node.js ${node} is too old for the plant store (>=99.1.0): installing another`)
@@ -108,6 +134,34 @@ test.each([
   expect(stderr).toMatch(advice)
   // What a user's own settings say instead would install nothing.
   expect(stderr).toMatch(/ci .*--include=optional --no-global --location=project --no-dry-run --no-workspaces/)
+})
+
+test('the tests also run from the folder of a package, as write-settings does', () => {
+  const parameters = ['list', '--root', '..', '--filesOnly', '--project', 'sqlite', 'server/test/settings']
+  const { stdout } = run(`${root}node_modules/.bin/vitest`, parameters, { cwd: `${root}server` })
+  expect(stdout).toContain('server/test/settings/settings.test.ts')
+})
+
+test('NODE_OPTIONS that the Node.js of the set-up rejects are named', () => {
+  const folder = temporaryFolder()
+  cpSync(`${root}scripts/node`, `${folder}/node_modules/.cache/node`, { recursive: true })
+  for (const name of Object.keys(readLockfile('scripts/node/package-lock.json'))) {
+    const bin = `${folder}/node_modules/.cache/node/${name}/bin`
+    mkdirSync(bin, { recursive: true })
+    writeFileSync(`${bin}/node`, '#!/bin/sh\n[ -z "$NODE_OPTIONS" ] && exit\necho rejected >&2\nexit 9\n', {
+      mode: 0o755,
+    })
+  }
+  const { status, stderr } = setUpWithout(folder, '', { NODE_OPTIONS: '--no-warnings' })
+  const message = `rejected\nNode.js 24 rejects an option that ${process.versions.node} accepts: remove it from the variable NODE_OPTIONS.\n`
+  expect([status, stderr]).toEqual([1, message])
+})
+
+test('a colon in the path of the clone is rejected in one sentence', () => {
+  const folder = path.join(temporaryFolder(), 'a:b')
+  const { status, stderr } = setUpWithout(folder, '')
+  const message = `The path ${folder}/ has a ":", which separates folders in PATH: move the clone.\n`
+  expect([status, stderr]).toEqual([1, message])
 })
 
 test('the set-up of a worktree leaves the git hooks of its clone alone, that of a clone uses ours', () => {
@@ -131,6 +185,19 @@ test('the set-up of a worktree leaves the git hooks of its clone alone, that of 
   expect(hooksAfterSetUp(clone)).toBe('.githooks\n')
 })
 
+test('tools that a script starts leave nothing in the folder of temporary files, where others may put it', () => {
+  const TMPDIR = temporaryFolder()
+  const { status, stderr } = run('node', ['scripts/changeset.mjs', '--help'], { TMPDIR, NODE_COMPILE_CACHE: '' })
+  expect([stderr, status]).toEqual(['', 0])
+  expect(readdirSync(TMPDIR)).toEqual([])
+})
+
+test('without a terminal, a changeset is written by hand, as the error says', () => {
+  const { status, stderr } = run('node', ['scripts/changeset.mjs'])
+  const packages = /\.changeset\/NAME\.md .*\n---\n(?:'@plant-store\/\w+': patch\n){4}---\n/s
+  expect([status, stderr]).toEqual([1, expect.stringMatching(packages)])
+})
+
 test('what is installed next to the workspace has lockfiles, with an integrity and no registry', () => {
   const list = run('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*package-lock.json']).stdout
   const files = list.trim().split('\n')
@@ -149,6 +216,15 @@ function readLockfile(file: string): Record<string, Record<string, unknown>> {
   return JSON.parse(readFileSync(root + file, 'utf8')).packages
 }
 
+test('deploy needs a new folder', () => {
+  const folder = temporaryFolder()
+  writeFileSync(path.join(folder, 'mine'), '')
+  const deploy = (...folders: string[]) => run('node', ['scripts/deploy.mjs', ...folders])
+  expect(deploy()).toMatchObject({ status: 1, stderr: 'Usage: npm run deploy -- FOLDER\n' })
+  expect(deploy(folder)).toMatchObject({ status: 1, stderr: `${folder} is not empty. Name a new folder.\n` })
+  expect(readdirSync(folder)).toEqual(['mine'])
+})
+
 test('the set-up has a supported Node.js for every platform, and the oldest one is that of CI and of each package', () => {
   const { '': _, ...packages } = readLockfile('scripts/node/package-lock.json')
   const found = Object.values(packages)
@@ -160,6 +236,16 @@ test('the set-up has a supported Node.js for every platform, and the oldest one 
   expect(readFileSync(`${root}.github/workflows/ci.yml`, 'utf8')).toContain(`- ${oldest}-bookworm@`)
   const others = ['contract', 'prisma', 'server'].map((name) => readFileSync(`${root}${name}/package.json`, 'utf8'))
   for (const other of others) expect(JSON.parse(other).engines).toEqual(manifest.engines)
+})
+
+test('a commit from a program without Node.js says so', () => {
+  const [folder, bin] = [temporaryFolder(), temporaryFolder()]
+  for (const name of ['git', 'sh']) symlinkSync(`/usr/bin/${name}`, path.join(bin, name))
+  mkdirSync(`${folder}/node_modules/.bin`, { recursive: true })
+  symlinkSync(`${root}node_modules/.bin/biome`, `${folder}/node_modules/.bin/biome`)
+  run('git', ['init', '--quiet'], { cwd: folder })
+  const { status, stderr } = run(`${root}.githooks/pre-commit`, [], { cwd: folder, PATH: bin })
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/^Node\.js is not in the PATH of this program: add it/)])
 })
 
 test('the pre-commit hook rejects what Biome would change, and says how to fix it', () => {

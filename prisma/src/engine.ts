@@ -51,11 +51,11 @@ export interface Engine {
  * says, and never looks at its text.
  */
 export interface OpenedDatabase {
-  /** Reads, on the primary, what was confirmed, and returns the rows. It waits no longer than the patience. */
+  /** Reads, on the primary, what was confirmed, and returns the rows. It is repeated no longer than the patience. */
   read<Row extends unknown[]>(statement: ReadStatement, values: SqlValue[]): Promise<Row[]>
   /**
-   * Stores durably, or fails, and returns how many rows it has changed. It waits no longer than the patience, and is
-   * repeated where it cannot have happened, or the statement says that it may run twice.
+   * Stores durably, or fails, and returns how many rows it has changed. It is repeated no longer than the
+   * patience: where it cannot have happened, or, on PostgreSQL, the statement says that it may run twice.
    */
   write(statement: WriteStatement, values: SqlValue[]): Promise<number>
   /** For tokens, secrets and whatever an operation adds: a layer over the two. */

@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
-import { connect } from '../../../test/helpers/database/databases.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { connect, runSql } from '../../../test/helpers/database/databases.ts'
+import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/disks.ts'
 import { until } from '../../../test/helpers/programs.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { backupDatabase } from '../../src/database.ts'
 import { contentsOf } from '../helpers/engines.ts'
 import { newMigrated } from '../helpers/open-client.ts'
@@ -31,6 +32,18 @@ test('a backup to a file that the database needs is rejected, however its path i
   }
 })
 
+test('a backup that cannot be made leaves nothing', async () => {
+  const { url } = await newMigrated()
+  const [folder, other] = [temporaryFolder(), temporaryDatabase()]
+  writeFileSync(other.file, 'Dear diary. '.repeat(100))
+  const copy = path.join(folder, 'copy.db')
+  await expectRejection(other.url, copy, `${other.file} is not a SQLite database`)
+  // A missing folder is not created, since its disk may not be mounted.
+  const missing = path.join(folder, 'not', 'mounted')
+  const fix = `${missing} does not exist: create this folder, or mount its disk`
+  await expectRejection(url, path.join(missing, 'copy.db'), fix)
+})
+
 test('where the name of a backup is taken while it is made, that file stays, and nothing is left of the backup', async () => {
   const { file, url } = await newMigrated()
   const copy = path.join(temporaryFolder(), 'copy.db')
@@ -48,4 +61,13 @@ test('where the name of a backup is taken while it is made, that file stays, and
   await backup
   expect(readdirSync(path.dirname(copy))).toEqual(['copy.db'])
   expect(readFileSync(copy, 'utf8')).toBe('other')
+})
+
+test.skipIf(whyNoSmallDisk())('a full disk is reported for the copy, and nothing is left on it', async () => {
+  const { url } = await newMigrated()
+  await runSql(url, `INSERT INTO Plant (account, id, name) VALUES ('alice', '2', hex(zeroblob(8000000)))`)
+  const folder = mountSmallDisk()
+  onTestFinished(() => unmount(folder))
+  const copy = path.join(folder, 'copy.db')
+  await expectRejection(url, copy, `${copy} cannot be written because the disk is full: free some space and retry`)
 })

@@ -1,4 +1,4 @@
-import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { connect, query } from '../../../test/helpers/database/databases.ts'
@@ -58,6 +58,16 @@ test('a write during which the file is deleted fails', async () => {
   rmSync(file)
   other.exec('ROLLBACK')
   await expect(writing).rejects.toMatchObject(moved)
+})
+
+test('a change in the same clock tick, with the same folder time, is detected', async () => {
+  const { file, write } = await openNewDatabase()
+  const now = new Date(Date.now() + 3_600_000)
+  utimesSync(path.dirname(file), now, now)
+  await write('1')
+  renameSync(`${file}-wal`, `${file}-elsewhere`)
+  utimesSync(path.dirname(file), now, now)
+  await expect(write('2')).rejects.toMatchObject(moved)
 })
 
 test('a database behind a symbolic link is guarded where it is', async () => {
