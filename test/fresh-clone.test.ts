@@ -90,7 +90,7 @@ describe.runIf(machine)('in a fresh clone, without a compiler', () => {
     const first = await written()
     expect(await setUp()).toEqual({ exitCode: 0, stdout: '', stderr: '' })
     expect(await written()).toBe(first)
-    for (const file of ['prisma/schema.prisma', 'contract/src/plants.ts'])
+    for (const file of ['prisma/schema.prisma', 'contract/src/contract.ts'])
       await appendFile(`${clone}/${file}`, '\n// A change.\n')
     await rm(`${clone}/client/node_modules`, { recursive: true })
     const stderr = expect.stringMatching(/Done in.*\nBuilding: /s)

@@ -59,8 +59,8 @@ test('a copy says for whom it waits; Ctrl+C ends it soon and leaves the target e
 
 test.each<[command: string, message: RegExp]>([
   ['copy', /^plant-store: name the source with --from or the target with --to; /],
-  ['copy --to plants.db', /^plant-store: --to does not start with "file:" or "postgresql:"/],
-  ['copy --from postgresql://ann:ge/heim@127.0.0.1/x', /^plant-store: --from is not a URL of one host: /],
+  ['copy --to plants.db', /^plant-store: DATABASE_URL does not start with "file:" or "postgresql:"/],
+  ['copy --from postgresql://ann:ge/heim@127.0.0.1/x', /^plant-store: DATABASE_URL is not a URL of one host: /],
 ])('%s is a usage error that shows no password', async (command, message) => {
   const { exitCode, stdout, stderr } = await runInProcess(command.split(' '))
   expect([exitCode, stdout]).toEqual([2, ''])

@@ -91,12 +91,14 @@ const BROKEN = 'must not contain a line break or another invisible character'
 test.each<[what: string, text: string, reason: string, names: readonly string[]]>([
   ['a value in quotes', ' "https://id.example.com"\n', IN_QUOTES, settingNames],
   ['a value in single quotes', "'https://id.example.com'", IN_QUOTES, settingNames],
+  ['a value in backticks', '`https://id.example.com`', IN_QUOTES, settingNames],
   ['a line break in a value', 'a\nb', BROKEN, ['HOST', 'DATABASE_URL', 'JWT_AUDIENCE', 'JWT_JWKS_URL', 'NODE_ENV']],
 ])('%s is named', (_what, text, reason, names) => {
   for (const name of names) {
     const message = `Fix these settings and start again:\n  ${name} ${reason}`
     expect(() => readSettings({ ...OTHERS, [name]: text })).toThrow(new OperatorError(message))
   }
+  expect(readSettings({ ...OTHERS, JWT_AUDIENCE: `it's "here"` }).jwtAudience).toBe(`it's "here"`)
 })
 
 /** Values of every format, whole, joined, cut and with other signs. */
