@@ -14,6 +14,13 @@ import { temporaryFolder } from './helpers/temporary.ts'
 const guide = readGuide('README.md')
 const [NAME, NEXT] = ['plant-store-1.0.0', 'plant-store-1.1.0']
 const releases = temporaryFolder()
+/** What systemd computes, from 0, safe, to 10. Debian 12's, with room for the checks of newer versions: 1.1 and 0.2. */
+const MAX_EXPOSURE = {
+  'plant-store.service': 1.3,
+  'plant-store-backup.service': 0.4,
+  'plant-store-offsite.service': 1.3,
+}
+
 /** In the version that the guide names. */
 const POSTGRES = '/usr/lib/postgresql/15/bin/postgres'
 const why = whyNoMachine(['systemctl', 'nginx', 'sudo', 'curl', 'ip', 'restic', 'pg_createcluster', POSTGRES])
@@ -77,8 +84,8 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     (await machine.run(`systemctl show --value --property=${property} ${unit}`)).trim()
 
   /** Calls the server through nginx, with options of curl. */
-  const curl = (options: string) =>
-    machine.run(`curl -sS -H 'Authorization: Bearer ${token}' ${options} http://127.0.0.1/plants`)
+  const curl = (options: string, query = '') =>
+    machine.run(`curl -sS -H 'Authorization: Bearer ${token}' ${options} 'http://127.0.0.1/plants${query}'`)
 
   const create = (id: number) =>
     curl(`-f -H 'Content-Type: application/json' -d '{"id": ${id}, "name": "plant ${id}"}'`)
@@ -108,6 +115,18 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect(await plants()).toEqual(['plant 1'])
   })
 
+  test('the code belongs to root, the data to the service, and systemd rates their exposure as low', async () => {
+    const notOfRoot = await machine.run('find /opt/plant-store /etc/plant-store ! -user root -o -perm /o+w ! -type l')
+    expect(notOfRoot).toBe('')
+    expect(await machine.run('find /var/lib/plant-store ! -user plant-store -o -perm /go+rwx')).toBe('')
+    expect(await machine.run('stat -c "%a %U %G" /etc/plant-store/plant-store.env')).toBe('640 root plant-store\n')
+    for (const [unit, max] of Object.entries(MAX_EXPOSURE)) {
+      const rating = await machine.run(`systemd-analyze security ${unit}`)
+      const [, exposure] = /exposure level for \S+ ([\d.]+)/.exec(rating) ?? []
+      expect(Number(exposure)).toBeLessThanOrEqual(max)
+    }
+  })
+
   test('the command ignores a file .env of the current folder, which may belong to anyone', async () => {
     const evil = `mkdir -p /tmp/evil; cd /tmp/evil; echo 'require("fs").writeFileSync("/tmp/evil/ran", "")' >run.cjs
       printf 'PORT=many\nNODE_OPTIONS=--require=/tmp/evil/run.cjs\n' >.env; chmod -R a+rwX .`
@@ -118,8 +137,17 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect(await machine.run('rm /var/backups/plant-store/evil.db; ls /tmp/evil')).toBe('run.cjs\n')
   })
 
-  test('nginx passes on the address of the client', async () => {
-    // In the place of the server, this responds with it.
+  test('nginx passes on links, errors, the address of the client, and its request id', async () => {
+    const owner = token
+    token = (await machine.run('plant-store token create --account many')).trim()
+    for (const id of [1, 2]) await create(id)
+    const page = await curl('-D - -o /dev/null', '?limit=1')
+    expect(page).toMatch(/^link: <\S*\?limit=1&cursor=/im)
+    expect(page).toMatch(/^x-request-id: [0-9a-f]{32}\r$/im)
+    const large = `-H 'Content-Type: application/json' -d "$(printf %0102401d 1)"`
+    expect(JSON.parse(await curl(large))).toMatchObject({ error: 41300 })
+    token = owner
+    // In the place of the server, this responds with the address.
     const respond = '(request, response) => response.end(request.headers["x-forwarded-for"], process.exit)'
     await machine.run(`systemctl stop plant-store
       node --eval 'http.createServer(${respond}).listen(3000, "127.0.0.1")' >/dev/null 2>&1 &`)
@@ -136,7 +164,8 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     const list = await machine.run(`curl -ksSfi ${headers} https://127.0.0.1/plants`)
     expect(list).toMatch(/^strict-transport-security: max-age=31536000\r$[\s\S]*plant 1/im)
     // A worker of before the reload may still accept a connection.
-    await expect.poll(() => curl('').catch(String)).toContain('Empty reply')
+    const plain = `curl -sS -H 'Authorization: Bearer ${token}' http://127.0.0.1/plants`
+    await expect.poll(() => machine.run(plain).catch(String)).toContain('Empty reply')
     expect(await machine.run('curl -sSf http://127.0.0.1/.well-known/acme-challenge/1')).toBe('proof\n')
     // The other tests and the other guide use port 80.
     await machine.run('rm /etc/nginx/conf.d/plant-store-tls.conf')
@@ -159,6 +188,15 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect([await show('ExecMainStatus'), await show('NRestarts')]).toEqual(['2', '0'])
     await expect.poll(() => show('ActiveState')).toBe('failed')
     expect(await machine.run('journalctl --unit=plant-store --output=cat')).toContain('ADMIN_PORT must be')
+
+    // The server serves, but cannot be asked, after which the service waits before it says so.
+    await machine.run(`sed -i 's/sleep 5/sleep 0/' /etc/systemd/system/plant-store.service; systemctl daemon-reload`)
+    for (const setting of ['ADMIN_PORT=', 'ADMIN_PORT=0']) {
+      await machine.run(`sed -i 's/^ADMIN_PORT=.*/${setting}/' ${file}`)
+      await expect(machine.run('systemctl restart plant-store')).rejects.toThrow('ADMIN_PORT must be a port')
+      await expect.poll(() => show('ActiveState')).toBe('failed')
+      expect(await show('NRestarts')).toBe('0')
+    }
     await machine.run(`sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=3001/' ${file}; systemctl restart plant-store`)
     expect(await plants()).toEqual(['plant 1'])
   })
@@ -184,6 +222,12 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     await run('Send backups away', 0, (text) => text.replace(/sftp:\S+/, place))
     expect(await machine.run('stat -c "%a %U" /etc/plant-store/offsite.env')).toBe('600 root\n')
     await run('Send backups away', 1)
+    // One that is killed leaves its lock.
+    await machine.run(`set -a; . /etc/plant-store/offsite.env
+      mkfifo /tmp/endless
+      sudo -Eu plant-store sh -c 'echo $$ >/tmp/killed; exec restic --no-cache backup --stdin' <>/tmp/endless >/tmp/log 2>&1 &
+      until ls ${place}/locks | grep --quiet .; do sleep 0.1; done
+      kill -KILL "$(cat /tmp/killed)"`)
     await run('Back up')
     const count = () => machine.run(`ls ${place}/snapshots | wc -l`)
     await expect.poll(count).toBe('2\n')

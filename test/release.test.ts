@@ -1,6 +1,6 @@
 /** A release to a registry on this machine, by the steps of the workflow, and what apps and operators then install from it. */
 import { existsSync, readFileSync } from 'node:fs'
-import { appendFile, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -19,6 +19,7 @@ const folder = temporaryFolder()
 const clone = path.join(folder, 'plant-store')
 const origin = path.join(folder, 'origin.git')
 const packages = path.join(folder, 'packages')
+const other = path.join(folder, 'another clone')
 /** What the steps find in PATH and HOME. */
 const [bin, home] = [temporaryFolder(), temporaryFolder()]
 let registry: Registry
@@ -42,7 +43,7 @@ const jobs: Record<string, Job> = workflow.jobs
 
 /**
  * Runs the named steps of a job as GitHub does, without the proof of origin, which only GitHub can give. What they call `gh` says
- * whether CI has succeeded, and tags.
+ * whether CI has succeeded, and tags. Of the operations only lists are compared with the last release.
  *
  * @param edit what to change in the commands
  * @returns what they printed, also if one failed
@@ -50,6 +51,7 @@ const jobs: Record<string, Job> = workflow.jobs
 async function runJob(
   job: string,
   settings: Record<string, string> = {},
+  cwd = clone,
   edit = (command: string) => command,
 ): Promise<string> {
   await git('fetch', '--quiet', '--tags')
@@ -69,10 +71,10 @@ async function runJob(
   for (const { run: script = '' } of jobs[job]?.steps.filter(({ name }) => name) ?? []) {
     const written = existsSync(context.GITHUB_OUTPUT) ? await readFile(context.GITHUB_OUTPUT, 'utf8') : ''
     const [SHA512 = ''] = /(?<=sha512=).*\n$/.exec(written) ?? []
-    const command = edit(script.replace('--provenance ', ''))
+    const command = edit(script.replace('--provenance ', '').replace('--against', 'list --against'))
     const env = newcomer({ ...context, SHA512: SHA512.trim(), ...settings })
     const bash = ['bash', '--noprofile', '--norc', '-eo', 'pipefail', '-c', command]
-    const { exitCode, stdout, stderr } = await runProgram(bash, { cwd: clone, env })
+    const { exitCode, stdout, stderr } = await runProgram(bash, { cwd, env })
     output += stdout + stderr
     if (exitCode !== 0) return `Failed: ${output}`
   }
@@ -85,7 +87,7 @@ const sha512Of = async (parent: string) => (await run(['sh', '-c', `cat ${parent
 async function runWith(job: string, from: string, packed = from, edit?: (command: string) => string): Promise<string> {
   const RUNNER_TEMP = temporaryFolder()
   await cp(from, `${RUNNER_TEMP}/packages`, { recursive: true })
-  return await runJob(job, { RUNNER_TEMP, SHA512: await sha512Of(packed) }, edit)
+  return await runJob(job, { RUNNER_TEMP, SHA512: await sha512Of(packed) }, clone, edit)
 }
 
 /** Publishes the packages of a folder. Returns what npm has published, or the output of a failure. */
@@ -104,6 +106,10 @@ async function changeClient(command: string): Promise<string> {
   await run(['sh', '-euc', script], temporaryFolder(), { COPY: copy })
   return copy
 }
+
+/** Returns a command that gives another clone what the set-up of the first one has installed. */
+const linkPackages = (target: string) =>
+  `(cd ${clone}; find . -name node_modules -prune -exec cp --archive --link --parents {} "${target}" \\;)\n`
 
 const changeset = (name: string, type: string) => `---\n"@plant-store/${name}": ${type}\n---\n\nPlants can be tall.\n`
 
@@ -137,18 +143,22 @@ describe('a release', () => {
     expect(scripts).toContain('npm publish "$tarball" --access public --provenance --ignore-scripts\n')
   })
 
-  test('begins on main once CI has succeeded, and the first one has nothing to be compared with', async () => {
-    const ofOther = await runJob('commit', { GITHUB_REF: 'refs/heads/other', SUCCEEDED: '1' })
-    expect(ofOther).toBe('Failed: Start this workflow on main.\n')
-    expect(await runJob('commit', { SUCCEEDED: '0' })).toContain('Failed: CI has not succeeded on this commit')
-    expect(await runJob('commit', { SUCCEEDED: '2' })).toBe('')
+  test.each([
+    ['Failed: Start this workflow on main.\n', { GITHUB_REF: 'refs/heads/other', SUCCEEDED: '1' }],
+    ['Failed: CI has not succeeded on this commit: wait for it, or fix what fails.\n', { SUCCEEDED: '0' }],
+    ['', { SUCCEEDED: '2' }],
+  ])('starts with a check of the commit: %j', async (output, settings) => {
+    expect(await runJob('commit', settings)).toBe(output)
+  })
+
+  test('has nothing to be compared with before the first one', async () => {
     expect(await runJob('speed')).toContain('There is no earlier release to compare with.\n')
   })
 
   test('is rejected while changesets wait, and if packing changes files', async () => {
     await writeFile(path.join(clone, '.changeset/tall-plants.md'), changeset('prisma', 'minor'))
     expect(await runJob('commit', { SUCCEEDED: '1' })).toContain('since these wait: .changeset/tall-plants.md')
-    const packed = await runJob('pack', {}, (command) => command.replace(/^.*npm run pack.*$/m, ''))
+    const packed = await runJob('pack', {}, clone, (command) => command.replace(/^.*npm run pack.*$/m, ''))
     expect(packed).toContain('Packing changes files. Run it, and commit: ?? .changeset/tall-plants.md')
     await git('clean', '--quiet', '--force')
   })
@@ -172,17 +182,20 @@ describe('a release', () => {
     expect(await runWith('check', broken, packages)).toBe('Failed: Not what was packed.\n')
   })
 
-  test.each<[what: string, message: string, command: string, packed?: string]>([
+  test.each([
     ['another file', 'not the four packages', 'touch "$COPY/.npmrc"'],
     ['a script', 'not that of this commit', `sed -i '1a "scripts": { "postinstall": "true" },' package.json`],
     ['a file that npm would build', 'client has a file for npm', 'touch binding.gyp'],
     ['a link', 'client has more than files', 'ln -s /etc/hostname link'],
-    ['other packages than were packed', 'not those that were packed', 'true', packages],
-  ])('with %s publishes nothing', async (_what, message, command, packed) => {
-    const changed = await changeClient(command)
-    const output = await publish(changed, packed ?? changed)
+  ])('with %s publishes nothing', async (_title, message, command) => {
+    const output = await publish(await changeClient(command))
     expect(output).toMatch(new RegExp(`^Failed: [^]*${message}`))
     expect(output).not.toContain('+ @plant-store/')
+  })
+
+  test('of other packages than those that were packed publishes nothing', async () => {
+    const replaced = await changeClient('true')
+    expect(await publish(replaced, packages)).toBe('Failed: These packages are not those that were packed.\n')
   })
 
   test('of a version that is the tag of another commit publishes nothing', async () => {
@@ -205,11 +218,29 @@ describe('a release', () => {
     expect(await publish()).toEqual([client])
   })
 
-  test('of a published package that has changed is rejected before it is approved', async () => {
-    await appendFile(`${clone}/server/README.md`, '\nA change.\n')
-    await git(...USER, 'commit', '--quiet', '--no-verify', '--all', '--message', 'test: change the server')
-    expect(await runJob('pack')).toContain(`${server} is published, and has changed: it needs a changeset.`)
-    await git('reset', '--quiet', '--hard', 'HEAD~1')
+  test('packs the same bytes in another folder', async () => {
+    await git('clone', '--quiet', clone, other)
+    await run(['sh', '-ec', linkPackages(other)])
+    const RUNNER_TEMP = temporaryFolder()
+    expect(await runJob('pack', { RUNNER_TEMP }, other)).not.toContain('Failed')
+    expect(await sha512Of(`${RUNNER_TEMP}/packages`)).toBe(await sha512Of(packages))
+  })
+
+  test('of a published package that has changed is rejected before it is approved, and so is one that is slower', async () => {
+    const slow = `import { subscribe } from 'node:diagnostics_channel'
+      subscribe('http.server.request.start', () => {
+        for (let count = 0; count < 20_000; count++) performance.now();
+      })`
+    const main = `${other}/server/src/main.ts`
+    await writeFile(main, (await readFile(main, 'utf8')).replace('\n', `\n${slow}\n`))
+    // Ten times slower, which a brief measurement on a busy machine shows too.
+    const effort = 's/ FULL: Effort = .*/ FULL: Effort = { rounds: 1, share: 0.1 }/'
+    await run(['sed', '--in-place', effort, `${other}/server/bench/rounds.ts`])
+    await git('-C', other, ...USER, 'commit', '--quiet', '--no-verify', '--all', '--message', 'test: be slow')
+    const reason = `${server} is published, and has changed: it needs a changeset.`
+    expect(await runJob('pack', {}, other)).toContain(reason)
+    const link = (command: string) => command.replace('npm --prefix', `${linkPackages('$RUNNER_TEMP/last')}$&`)
+    expect(await runJob('speed', {}, other, link)).toMatch(/^Failed: [\s\S]*GET, 100 plants: CPU time .* MISSED/)
   })
 
   test('gives a package and what depends on it versions of their own, each with its changelog', async () => {

@@ -18,9 +18,12 @@ const image = Object.fromEntries(
     .flatMap(([line]) => line.split(/\s+/).slice(1))
     .map((pair) => pair.split('=') as [string, string]),
 )
+/** The command that checks the health of a container. */
+const healthCheck: string[] = JSON.parse(/^HEALTHCHECK .*CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]')
 const { services } = readComposeFile()
 
-const documents = parseAllDocuments(readGuide('kubernetes.yaml')).map((document) => document.toJS())
+const kubernetes = readGuide('kubernetes.yaml')
+const documents = parseAllDocuments(kubernetes).map((document) => document.toJS())
 const [job, deployment] = documents
 const { containers, terminationGracePeriodSeconds } = deployment.spec.template.spec
 const variables: { name: string; value?: string }[] = containers[0].env
@@ -44,13 +47,26 @@ test.each([
   expect(names.filter((name) => !known.includes(name) && !others.includes(name))).toEqual([])
 })
 
-test('in kubernetes.yaml no pod gets variables of services, one server always stays, and probes ask the private port', () => {
-  for (const { spec } of [job.spec.template, deployment.spec.template]) expect(spec.enableServiceLinks).toBe(false)
+test('the commands in kubernetes.yaml name what is in it, and no pod gets variables of services', () => {
+  const commands = [...kubernetes.matchAll(/^# {3}(kubectl (?:scale|wait|apply) .*)$/gm)].map(([, command]) => command)
+  const verbs = commands.map((command) => command?.split(' ')[1])
+  expect(verbs.join(' ')).toBe('scale wait apply wait apply scale')
+  const selected = { app: 'plant-store' }
+  expect([job.metadata, deployment.metadata]).toEqual([
+    { name: /job\/(\S+)/.exec(kubernetes)?.[1], labels: { app: /apply .*--selector=app=(\S+)/.exec(kubernetes)?.[1] } },
+    { name: /scale deployment\/(\S+) --replicas=0/.exec(kubernetes)?.[1] },
+  ])
+  expect(deployment.spec.template.metadata.labels).toEqual(selected)
+  expect(kubernetes).toContain('wait --for=delete pod --selector=app=plant-store ')
+  expect(kubernetes).toContain(`--replicas=${deployment.spec.replicas}\n`)
   const budget = documents.find(({ kind }) => kind === 'PodDisruptionBudget')
-  expect(budget.spec.minAvailable).toBe(deployment.spec.replicas - 1)
-  const { startupProbe, livenessProbe, readinessProbe } = containers[0]
-  const asked = [startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => `${httpGet.port} ${httpGet.path}`)
-  expect(asked).toEqual(['admin /livez', 'admin /livez', 'admin /readyz'])
+  expect(budget.spec).toEqual({ minAvailable: deployment.spec.replicas - 1, selector: { matchLabels: selected } })
+  for (const { spec } of [job.spec.template, deployment.spec.template]) {
+    expect(spec).toMatchObject({
+      enableServiceLinks: false,
+      volumes: [{ configMap: { name: 'plant-store-ca', optional: true } }],
+    })
+  }
 })
 
 const byDefault = numberIn('../../.env.example', /^(?:# )?SHUTDOWN_TIMEOUT=(\d+)s$/m)
@@ -76,4 +92,11 @@ test('the base of the image is the version of Node.js that the tests run on; it 
   for (const name of foreign) expect(name).toMatch(/@sha256:[0-9a-f]{64}$/)
   expect([first.split('@')[0], ...others]).toEqual([base, 'base', 'base'])
   expect(readGuide('container/README.md')).toContain(base)
+})
+
+test('the probes of kubernetes.yaml ask the private port, and the image whether its server is ready', () => {
+  const ask = (path: string) => ({ httpGet: { path, port: 'admin' } })
+  const probes = { startupProbe: ask('/livez'), livenessProbe: ask('/livez'), readinessProbe: ask('/readyz') }
+  expect(containers[0]).toMatchObject(probes)
+  expect(healthCheck).toEqual(['plant-store', 'ready'])
 })

@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { whyImpossible } from '../../../test/helpers/database/disks.ts'
@@ -216,6 +218,19 @@ describe('a SQLite file', () => {
     await run(process.execPath, [...flags, url, folder, `${name}-journal`])
     expect((await migrateDatabase(url)).applied.length).toBeGreaterThan(0)
     expect(readdirSync(path.dirname(name))).toEqual([path.basename(name)])
+  })
+
+  test('is read while another process commits all the time, as the one that creates its tables does', async () => {
+    const { url, name } = await migrated(newSqliteDatabase())
+    const commits = `
+      const sqlite = new (require('better-sqlite3'))(require('node:worker_threads').workerData, { timeout: 60_000 })
+      sqlite.pragma('journal_mode = DELETE')
+      const wait = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
+      for (;;) for (const sql of ['BEGIN EXCLUSIVE', 'COMMIT']) wait(sqlite.exec(sql))`
+    const worker = new Worker(commits, { eval: true, workerData: name })
+    onTestFinished(async () => void (await worker.terminate()))
+    await once(worker, 'online')
+    for (let count = 0; count < 50; count++) await checkMigrated(url)
   })
 
   test('stays as it is where a migration fills its disk, which the message names', async () => {

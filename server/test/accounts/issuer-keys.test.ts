@@ -95,6 +95,13 @@ test('before the first fetch of the keys succeeds, 100 requests have two log lin
   for (const part of tokens.flatMap((token) => token.split('.'))) expect(log.written()).not.toContain(part)
 })
 
+test('where the keys have moved is logged', async () => {
+  const { keyServer, list, log } = await start()
+  keyServer.respond = (_request, response) => response.writeHead(308, { location: 'https://new.example.com/k' }).end()
+  expect(await list(await signToken(key))).toBe(UNAVAILABLE)
+  expect(log.written()).toContain('it responds 308, a redirect to https://new.example.com/k: set that one')
+})
+
 test('of compressed keys without end, only the start is read', async () => {
   const { keyServer, list, log } = await start()
   const spaces = Buffer.alloc(2 ** 16, ' ')
@@ -190,19 +197,32 @@ test.each([undefined, 'first'])('of keys with the id %s, some malformed, each ma
   expect(keyServer.fetches).toBe(1)
 })
 
-test('a reason why tokens of the issuer are rejected is logged once in ten seconds, beside what was expected, without their text', async () => {
+test('each reason why tokens of the issuer are rejected is logged once in ten seconds, beside what was expected', async () => {
   const { list, listAs, log } = await start()
   stopClock()
-  const aud = [`${AUDIENCE}/`]
-  for (const jti of ['1', '2']) expect(await listAs({ aud, jti })).toBe(INVALID)
+  expect(await listAs({ aud: undefined, client_id: 'secret', scope: 'plants/read' })).toBe(INVALID)
+  for (const aud of ['https://other.example.com', 'https://another.example.com']) {
+    expect(await listAs({ aud: ['b', aud] })).toBe(INVALID)
+  }
+  expect(await listAs({ iss: ISSUER.slice(0, -1) })).toBe(INVALID)
+  expect(await listAs({ sub: 'secret\n' })).toBe(INVALID)
   const header = { alg: 'ES256', kid: 'first', crit: ['secret'], secret: 1 }
   const token = new SignJWT(validClaims()).setProtectedHeader(header)
   expect(await list(await token.sign(key.privateKey, { crit: { secret: true } }))).toBe(INVALID)
   stopClock(10_001)
-  expect(await listAs({ aud, jti: '3' })).toBe(INVALID)
+  expect(await listAs({ aud: `${AUDIENCE}/` })).toBe(INVALID)
   const reason = 'unexpected "aud" claim value'
-  const rejected = { reason, expected: { iss: ISSUER, aud: AUDIENCE }, received: { aud } }
-  const lines = log.lines().filter(({ event }) => event === 'token rejected')
-  expect(lines).toMatchObject([rejected, { reason: 'ERR_JOSE_NOT_SUPPORTED' }, rejected])
+  const hint = 'only the last slash differs'
+  const expected = { iss: ISSUER, aud: AUDIENCE }
+  const rejected = log.lines().filter(({ event }) => event === 'token rejected')
+  expect(rejected).toMatchObject([
+    { reason: expect.stringContaining('Amazon Cognito, which have none, are not supported'), expected },
+    { reason, expected, received: { aud: ['b', 'https://other.example.com'] } },
+    { reason: 'unexpected "iss" claim value', expected, received: { iss: ISSUER.slice(0, -1) }, hint },
+    { reason: '"sub" claim is not an account name' },
+    { reason: 'ERR_JOSE_NOT_SUPPORTED' },
+    { reason, expected, received: { aud: `${AUDIENCE}/` }, hint },
+  ])
+  expect(rejected[1]).not.toHaveProperty('hint')
   expect(log.written()).not.toContain('secret')
 })

@@ -8,7 +8,8 @@ import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import { LOCK_WRITES, openConnection } from '../../../test/helpers/database/databases.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/tokens.ts'
-import { exchange, openSocket, readAll, readResponses } from '../helpers/connection.ts'
+import { exchange, openSocket, readAll, readResponses, type WireResponse } from '../helpers/connection.ts'
+import { addLongList } from '../helpers/hostile-clients.ts'
 import { createPlant, get, KEEP_ALIVE, NO_TOKEN, post, postHead, request, withToken } from '../helpers/requests.ts'
 import { accepts, rejects, responds, send } from '../helpers/wire.ts'
 
@@ -19,7 +20,7 @@ const CHUNKS = '17\r\n{"id":1,"name":"Ficus"}\r\n0\r\n\r\n'
 const warnings: string[] = []
 const logger = pino({ level: 'warn' }, { write: (line) => warnings.push(line) })
 // Every response that is counted says so.
-const server = await startTestServer({ rateLimit: { requests: 10_000, seconds: 60 } }, { logger })
+const server = await startTestServer({ adminPort: 0, rateLimit: { requests: 10_000, seconds: 60 } }, { logger })
 afterAll(async () => {
   await server.close()
   expect(warnings, 'a mistake of a client is not one of the server').toEqual([])
@@ -127,9 +128,25 @@ test.each<[what: string, wire: string, error: number, closed?: typeof CLOSED]>([
 ])('%s is rejected', (_what, wire, error, expected) => rejects(server, wire, error, expected))
 
 const REJECTED = { ...KEEP_ALIVE, ...NO_TOKEN }
+const plants = [1, 2].map((id) => createPlant('<token>', id)).join('')
 
 // The last request of each closes the connection, if one before it does not.
 test.each<[what: string, wire: string, ...responses: string[]]>([
+  [
+    'an invalid request between valid ones is one response',
+    plants + post('{', KEEP_ALIVE) + get(),
+    ...['200 keep-alive', '200 keep-alive', '40001 keep-alive', '200 close'],
+  ],
+  [
+    'a lot of garbage gets one response, after those of the requests before it',
+    plants + 'garbage\r\n\r\n'.repeat(20_000),
+    ...['200 keep-alive', '200 keep-alive', '40000 close'],
+  ],
+  [
+    'a body instead of chunks gets its response after those of the requests before it',
+    `${plants}${postHead({ 'Transfer-Encoding': 'chunked' })}{"id":3,"name":"plant 3"}`,
+    ...['200 keep-alive', '200 keep-alive', '40000 close'],
+  ],
   ['a rejected request that closes the connection is the last one', get('/nowhere') + get(), '40400 close'],
   [
     'a rejected request has a small body that is skipped, and not read as a request',
@@ -185,13 +202,13 @@ test.each([
 
 // Clients that end their side of a connection after what they send, as `nc -N` and some proxies do.
 
-/**
- * Sends a request or several, ends this side of the connection, and returns the statuses of the responses until the
- * server ends its own.
- */
+/** Sends a request or several, ends this side of the connection, and reads until the server ends its own. */
+async function sendAndEnd(wire: string, url = server.url): Promise<WireResponse[]> {
+  return readResponses(await exchange(url, withToken(wire, server.token), 0))
+}
+
 async function statusesOf(wire: string): Promise<number[]> {
-  const text = await exchange(server.url, withToken(wire, server.token), 0)
-  return readResponses(text).map(({ status }) => status)
+  return (await sendAndEnd(wire)).map(({ status }) => status)
 }
 
 const IN_CHUNKS = postHead({ 'Transfer-Encoding': 'chunked' })
@@ -224,4 +241,16 @@ test('a POST that waits for the database gets its response', async () => {
   await lock.run('ROLLBACK')
   await lock.close()
   expect(await sent).toEqual([200])
+})
+
+test('a list that is sent in pieces is whole, and has no body for HEAD', async () => {
+  await addLongList(server.databaseUrl, 'alice', 4)
+  const [response] = await sendAndEnd(get('/plants', KEEP_ALIVE))
+  expect(JSON.parse(response?.body ?? '').length).toBeGreaterThan(4)
+  expect(await (await server.call('/plants', { method: 'HEAD' })).text()).toBe('')
+})
+
+test('the private port responds', async () => {
+  const [response] = await sendAndEnd(get('/readyz', { ...KEEP_ALIVE, Host: 'localhost' }), server.adminUrl)
+  expect(response?.status).toBe(200)
 })
