@@ -1,10 +1,12 @@
 /** The command serve, as an operator sees it: its greeting, what keeps it from starting, and whether it is ready. */
 import { execFile } from 'node:child_process'
+import dns from 'node:dns'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { createServer as createHttpServer, type RequestListener } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { promisify } from 'node:util'
 import { beforeEach, expect, test } from 'vitest'
 import { freePort, responds, runProgram, startProgram, until } from '../../../test/helpers/programs.ts'
@@ -127,27 +129,48 @@ test('a worker of a cluster, as PM2 can start one, exits with 2', async () => {
   expect(await readdir(folder)).toEqual([])
 })
 
-test('ready asks the admin port of the settings, through no proxy', async () => {
-  await using server = await startTestServer({ adminHost: '0.0.0.0', adminPort: 0 })
-  const settings = { ADMIN_HOST: '0.0.0.0', ADMIN_PORT: new URL(String(server.adminUrl)).port }
+test('ready asks the admin port of the settings, through no proxy, and has a limit of time', async () => {
   const proxy = 'http://127.0.0.1:1'
-  // Node.js reads the proxies as it starts.
   const proxies = { HTTP_PROXY: proxy, http_proxy: proxy, ALL_PROXY: proxy, NODE_USE_ENV_PROXY: '1' }
-  expect((await runCommand(['ready'], { ...settings, ...proxies })).stdout).toBe('ready\n')
+  const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address))
+  const hosts = ['', '0.0.0.0', 'localhost', ...(addresses.includes('::1') ? ['::', '::1', '0:0::0'] : [])]
+  for (const host of hosts) {
+    await using server = await startTestServer({ adminPort: 0, ...(host && { adminHost: host }) })
+    const variables = { ADMIN_HOST: host, ADMIN_PORT: new URL(String(server.adminUrl)).port }
+    // Node.js reads the proxies as it starts.
+    const ready = host === '' ? runCommand(['ready'], { ...variables, ...proxies }) : runInProcess(['ready'], variables)
+    expect((await ready).stdout, host).toBe('ready\n')
+  }
+  const other = createHttpServer((_request, response) => response.writeHead(404).end()).listen(0, '127.0.0.1')
+  const unready = createHttpServer((_request, response) => response.writeHead(503).end('not now\n')).listen(
+    0,
+    '127.0.0.1',
+  )
+  const silent = createServer().listen(0, '127.0.0.1')
+  const portOf = (server: Server) => (server.address() as AddressInfo).port
+  await Promise.all([other, unready, silent].map((server) => once(server, 'listening')))
+  const cases = [
+    [portOf(unready), 'not now'],
+    [portOf(other), `ADMIN_PORT ${portOf(other)} is of another program: it responds 404`],
+    [
+      portOf(silent),
+      `nothing responds within 4 s on ADMIN_HOST 127.0.0.1, ADMIN_PORT ${portOf(silent)}: is it running?`,
+    ],
+    [1, 'no server responds (ECONNREFUSED) on ADMIN_HOST 127.0.0.1, ADMIN_PORT 1: is it running?'],
+  ] as const
+  const results = await Promise.all(cases.map(([port]) => runInProcess(['ready'], { ADMIN_PORT: String(port) })))
+  const expected = cases.map(([, message]) => ({ exitCode: 1, stdout: '', stderr: `plant-store: ${message}\n` }))
+  expect(results).toEqual(expected)
+  for (const server of [other, unready, silent]) server.close()
 })
 
-test.each<[message: string, respond?: RequestListener]>([
-  ['not now', (_request, response) => response.writeHead(503).end('not now\n')],
-  ['ADMIN_PORT <port> is of another program: it responds 404', (_request, response) => response.writeHead(404).end()],
-  ['nothing responds within 4 s on ADMIN_HOST 127.0.0.1, ADMIN_PORT <port>: is it running?', () => {}],
-  ['no server responds (ECONNREFUSED) on ADMIN_HOST 127.0.0.1, ADMIN_PORT <port>: is it running?'],
-])('ready of a server that is not ready, or does not run, exits with 1: %s', async (message, respond) => {
-  const other = createHttpServer(respond).listen(0, '127.0.0.1')
-  await once(other, 'listening')
-  const port = respond ? String((other.address() as AddressInfo).port) : '1'
-  const stderr = `plant-store: ${message.replace('<port>', port)}\n`
-  expect(await runInProcess(['ready'], { ADMIN_PORT: port })).toEqual({ exitCode: 1, stdout: '', stderr })
-  other.close().closeAllConnections()
+test('the URL of a host name has the address that it is', async () => {
+  // As on machines where it is ::1 first.
+  dns.setDefaultResultOrder('ipv6first')
+  await using server = await startTestServer({ host: 'localhost', adminHost: 'localhost', adminPort: 0 })
+  dns.setDefaultResultOrder('verbatim')
+  expect((await server.call('/plants')).status).toBe(200)
+  for (const url of [server.url, server.adminUrl]) expect(url).toMatch(/^http:\/\/(\[::1\]|127\.0\.0\.1):\d+$/)
 })
 
 test.each(['serve', 'migrate'])('%s names a missing folder in a line, and changes nothing on disk', async (command) => {

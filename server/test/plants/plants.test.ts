@@ -5,7 +5,14 @@
 
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { copyDatabase, newDatabase, rejectName } from '../../../test/helpers/database/databases.ts'
+import {
+  copyDatabase,
+  engine,
+  newDatabase,
+  openConnection,
+  rejectName,
+  runSql,
+} from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createCursors } from '../../src/plants/cursor.ts'
 import { HttpError } from '../../src/requests/errors.ts'
@@ -23,7 +30,7 @@ async function newAccount() {
     const plants = (await (await server.call('/plants', { token })).json()) as { name: string }[]
     return plants.map(({ name }) => name)
   }
-  return { token, list, post }
+  return { account, token, list, post }
 }
 
 test('of fifty concurrent plants with one id, all get a 200 if they are the same, else one', async () => {
@@ -112,6 +119,18 @@ test('a cursor of another account, of another database, with one changed letter 
   }
 })
 
+const testOnPostgresql = test.skipIf(engine === 'sqlite')
+testOnPostgresql('a server starts while secrets cannot be stored, and has pages once they can', async () => {
+  const url = await newDatabase()
+  const lock = await openConnection(url)
+  await lock.run('BEGIN; LOCK TABLE "Secret" IN EXCLUSIVE MODE')
+  await using server = await startTestServer({ databaseUrl: url })
+  for (const id of [1, 2]) await server.post(`{"id":${id},"name":"${id}"}`)
+  await lock.run('ROLLBACK')
+  await lock.close()
+  await expect.poll(async () => (await linkOf(server)).link).toMatch(/rel="next"/)
+})
+
 test('servers of one database accept each other’s cursors, also after a restore, and no others', async () => {
   const databaseUrl = await newDatabase()
   // Both servers create the secret at the same time.
@@ -130,42 +149,62 @@ test('servers of one database accept each other’s cursors, also after a restor
   expect(await list(restored, cursor)).toEqual(rest)
 })
 
-test('a list that has not changed is a 304, and each page has a tag of its own', async () => {
-  const { token, post } = await newAccount()
+test('a list that has not changed is a 304, whatever changes it, and each page has a tag of its own', async () => {
+  const { account, token, post } = await newAccount()
   const get = async (path: string, condition?: string, method = 'GET') => {
     const headers = condition === undefined ? {} : { 'If-None-Match': condition, 'Cache-Control': 'no-cache' }
     const response = await server.call(path, { token, method, headers })
     return { status: response.status, body: await response.text(), headers: response.headers }
   }
-  const tagOf = async (path = '/plants') => (await get(path)).headers.get('etag') as string
+  const tags = new Set<string>()
+  const tagOf = async (path = '/plants') => {
+    const { headers } = await get(path)
+    return headers.get('etag') as string
+  }
   const empty = await tagOf()
   expect((await get('/plants', empty)).status).toBe(304)
   for (const id of [1, 2, 3]) await post(`{"id":${id},"name":"plant ${id}"}`)
   expect((await get('/plants', empty)).status).toBe(200)
 
-  const etag = await tagOf()
-  for (const condition of [etag, `W/${etag}`, `"other", ${etag}`, `${etag},"a,b"`, '*', ' * ']) {
-    for (const method of ['GET', 'HEAD']) {
-      const { status, body, headers } = await get('/plants', condition, method)
-      expect([condition, status, body]).toEqual([condition, 304, ''])
-      const expected = { etag, 'cache-control': 'private, no-cache', vary: 'Authorization' }
-      expect(Object.fromEntries(headers)).toMatchObject(expected)
-      expect(headers.get('content-type')).toBe(null)
-      expect(headers.get('x-request-id')).toMatch(/./)
+  const paths = ['/plants', '/plants?limit=1', '/plants?limit=2', '/plants?limit=2&unknown=,']
+  for (const path of paths) {
+    const etag = await tagOf(path)
+    tags.add(etag)
+    for (const condition of [etag, `W/${etag}`, `"other", ${etag}`, `${etag},"a,b"`, '*', ' * ']) {
+      for (const method of ['GET', 'HEAD']) {
+        const { status, body, headers } = await get(path, condition, method)
+        expect([condition, status, body]).toEqual([condition, 304, ''])
+        expect(Object.fromEntries(headers)).toMatchObject({
+          etag,
+          'cache-control': 'private, no-cache',
+          vary: 'Authorization',
+        })
+        expect(headers.get('content-type')).toBe(null)
+        expect(headers.get('x-request-id')).toMatch(/./)
+      }
+    }
+    for (const condition of ['"other"', etag.slice(1, -1), '', `"x${etag.slice(1)}`]) {
+      expect([condition, (await get(path, condition)).status]).toEqual([condition, 200])
     }
   }
-  for (const condition of ['"other"', etag.slice(1, -1), '', `"x${etag.slice(1)}`]) {
-    expect([condition, (await get('/plants', condition)).status]).toEqual([condition, 200])
-  }
-
   // An unknown parameter selects nothing.
-  const paths = ['/plants', '/plants?limit=1', '/plants?limit=2', '/plants?limit=2&unknown=,']
-  const tags = await Promise.all(paths.map(tagOf))
-  expect(new Set(tags).size).toBe(3)
-  await (await newAccount()).post('{"id":1,"name":"of another account"}')
-  for (const [index, path] of paths.entries()) expect((await get(path, tags[index])).status).toBe(304)
-  await post('{"id":4,"name":"plant 4"}')
-  for (const [index, path] of paths.entries()) expect((await get(path, tags[index])).status).toBe(200)
+  expect(tags.size).toBe(3)
+
+  const statements = [
+    `UPDATE "Plant" SET "tag" = 'fern' WHERE "account" = '${account}' AND "id" = '3'`,
+    `DELETE FROM "Plant" WHERE "account" = '${account}' AND "id" = '3'`,
+  ]
+  for (const change of [
+    () => post('{"id":4,"name":"plant 4"}'),
+    ...statements.map((sql) => () => runSql(server.databaseUrl, sql)),
+  ]) {
+    const before = await Promise.all(paths.map(tagOf))
+    // Of another account.
+    await (await newAccount()).post('{"id":1,"name":"other"}')
+    for (const [index, path] of paths.entries()) expect((await get(path, before[index])).status).toBe(304)
+    await change()
+    for (const [index, path] of paths.entries()) expect((await get(path, before[index])).status).toBe(200)
+  }
   // An error is no list.
   const failed = await get('/plants?limit=0', '*')
   expect([failed.status, failed.headers.get('cache-control'), failed.headers.get('etag')]).toEqual([
