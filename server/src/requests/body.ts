@@ -10,6 +10,7 @@ import { ContractNoBody } from '@ts-rest/core'
 import type { TsRestRequest } from '@ts-rest/express'
 import { parse as parseContentType } from 'content-type'
 import { HttpError } from './errors.ts'
+import { isListOf } from './malformed-requests.ts'
 
 /** How much of a charset an error names: those that IANA registers are no longer (RFC 2978 section 2.3). */
 const MAX_CHARSET_LENGTH = 40
@@ -63,8 +64,7 @@ function checkMediaType({ headers }: IncomingMessage): void {
     const name = JSON.stringify(charset.slice(0, MAX_CHARSET_LENGTH))
     throw unsupported(`Content-Type: the charset must be UTF-8, not ${name}`)
   }
-  const encoding = headers['content-encoding']
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+  if (!isListOf('identity', headers['content-encoding'])) {
     throw unsupported('Content-Encoding: the body must be sent uncompressed', { 'Accept-Encoding': 'identity' })
   }
 }

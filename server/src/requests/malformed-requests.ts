@@ -8,8 +8,11 @@ import { closeLater, discarded, discardRest } from '../connections/connections.t
 import { HttpError, sendError } from './errors.ts'
 import { COMMON_HEADERS } from './responses.ts'
 
-/** Node.js would silently use only the first of these. */
-const SINGLE_HEADERS = new Set(['authorization', 'host'])
+/**
+ * What a request may say only once: of a duplicate, Node.js uses the first one, or joins both, where HTTP defines no
+ * list. Its parser rejects a second `Content-Length` itself.
+ */
+const SINGLE_HEADERS = new Set(['authorization', 'content-type', 'host', 'origin', 'x-request-id'])
 const MAX_HEADERS = 1000
 
 /**
@@ -31,7 +34,13 @@ export function checkHead({ headers, rawHeaders, httpVersion, httpVersionMajor }
   if (coding !== undefined && (coding !== 'chunked' || httpVersion === '1.0')) {
     throw malformed('badRequest', 'The header Transfer-Encoding may only be chunked, in HTTP/1.1.')
   }
-  if ((headers.expect ?? '100-continue').toLowerCase() !== '100-continue') throw new HttpError('expectationFailed')
+  if (!isListOf('100-continue', headers.expect)) throw new HttpError('expectationFailed')
+}
+
+/** Whether each element of a header that HTTP defines as a list is a value, in any case, or there is none. */
+export function isListOf(value: string, list = ''): boolean {
+  const elements = list.split(',').map((element) => element.trim().toLowerCase())
+  return elements.every((element) => element === '' || element === value)
 }
 
 /** The end of a malformed request is uncertain, so nothing after it is read. */

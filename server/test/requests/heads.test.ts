@@ -67,7 +67,39 @@ test.each(['gzip', 'tea'])('the content coding %s gets a 415 with Accept-Encodin
   rejects(server, post(PLANT, { 'Content-Encoding': coding }), 41500, { headers: { 'Accept-Encoding': 'identity' } }),
 )
 
-test('the content coding identity is accepted', () => accepts(server, post(PLANT, { 'Content-Encoding': 'identity' })))
+test.each(['', 'Identity', ['identity', 'identity'], 'identity , '])('the content coding %s is accepted', (coding) =>
+  accepts(server, post(PLANT, { 'Content-Encoding': coding })),
+)
+
+/** Headers with two values, of which each is valid, and the second would change what the request means. */
+const pairs: Record<string, [first: string, second: string]> = {
+  Authorization: ['Bearer <token>', 'Bearer none'],
+  'Content-Length': [String(Buffer.byteLength(PLANT)), '0'],
+  'Content-Type': ['application/json', 'text/plain'],
+  Host: ['plants.example.com', 'other.example.com'],
+  Origin: [ORIGIN, APP],
+  'Transfer-Encoding': ['chunked', 'gzip'],
+  'X-Request-Id': ['a', 'b'],
+}
+const duplicates = Object.entries(pairs).flatMap(([name, [one, other]]) =>
+  [
+    [one, other],
+    [other, one],
+    [one, one],
+  ].map((values) => [name, values] as const),
+)
+test.each(duplicates)('a second %s gets a 400, in either order: %j', (name, values) =>
+  rejects(server, post(PLANT, { [name]: values }), 40000),
+)
+
+test.each([
+  ['Content-Encoding', ['gzip', 'identity'], 41500],
+  ['Content-Encoding', ['identity', 'gzip'], 41500],
+  ['Expect', ['tea', '100-continue'], 41700],
+  ['Expect', ['100-continue', 'tea'], 41700],
+] as const)('of two headers %s, which HTTP joins, both count: %j', (name, values, error) =>
+  rejects(server, post(PLANT, { [name]: values }), error),
+)
 
 test.each([
   // Others respond 406. JSON is all there is.
