@@ -7,7 +7,7 @@ import { createDocs } from './docs/serve-docs.ts'
 import { readBody } from './requests/body.ts'
 import { createErrorHandler, toValidationError } from './requests/errors.ts'
 import { checkHead } from './requests/malformed-requests.ts'
-import { byPath, createCors, createOriginHint, createPathCheck } from './requests/paths-and-origins.ts'
+import { byPath, createCors, createOriginHint, createPathCheck, readQuery } from './requests/paths-and-origins.ts'
 import { createRateLimit } from './requests/rate-limit.ts'
 import type { RequestInFlight, RequestsInFlight } from './requests/requests-in-flight.ts'
 import { extendResponses } from './requests/responses.ts'
@@ -49,6 +49,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
     .disable('etag')
     .enable('strict routing')
     .set('trust proxy', settings.trustProxy ?? false)
+    .set('query parser', readQuery)
   extendResponses(app)
 
   const docs = settings.docs ? createDocs(settings.publicUrl) : []

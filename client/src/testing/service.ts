@@ -161,7 +161,8 @@ function respond(
  * first segment that differs is literal, and no other for any method.
  */
 function findOperation({ baseUrl }: FakeService, { method, url }: FakeRequest) {
-  const [path = '', query = ''] = url.replace(baseUrl, '').split('?')
+  const [path = '', ...rest] = url.replace(baseUrl, '').split('?')
+  const query = rest.join('?')
   const matches = (Object.keys(routes) as OperationName[]).flatMap((operation) => {
     const pattern = routes[operation].path.replace(PARAMETER, '(?<$1>[^/]+)')
     const match = new RegExp(`^${pattern}$`).exec(path)
@@ -205,14 +206,19 @@ function readInput(
   body: string,
 ): object {
   const rules = requestRules[operation]
-  const parameters = new URLSearchParams(query)
+  const parameters = new URLSearchParams(`?${query}`)
   const { body: isSent, int64s } = routes[operation]
   const json = isSent && readBody(body, int64s)
+  // A malformed escape becomes U+0000, which is invalid in every path.
+  const fields = check('notFound', rules.path, (name, rule) =>
+    readText(orUndefined(() => decodeURIComponent(segments[name] ?? '')) ?? '\0', rule),
+  )
+  const isReadable = orUndefined(() => decodeURIComponent(query)) !== undefined
+  const isQueryValid = isReadable && [...parameters].length <= limits.parameters
+  // One of an operation without parameters is not looked at.
+  if (Object.keys(rules.query).length > 0 && !isQueryValid) rejectRequest('invalidQuery', errorMessages.malformedQuery)
   return {
-    // A malformed escape becomes U+0000, which is invalid in every path.
-    ...check('notFound', rules.path, (name, rule) =>
-      readText(orUndefined(() => decodeURIComponent(segments[name] ?? '')) ?? '\0', rule),
-    ),
+    ...fields,
     ...check('invalidQuery', rules.query, (name, rule) => {
       const values = parameters.getAll(name).map((text) => readText(text, rule.items ?? rule))
       return rule.items && values.length > 0 ? values : values.length > 1 ? REPEATED : values[0]

@@ -104,6 +104,7 @@ function toHttpError(error: unknown): HttpError {
 /** Converts ts-rest's validation error into a failure that names the fields, but never their values. */
 export function toValidationError({ pathParams, query, body }: RequestValidationError, request: Request): HttpError {
   if (pathParams) return new HttpError('notFound', describeIssues(pathParams, 'The path'))
+  if (query && !request.query) return new HttpError('invalidQuery', errorMessages.malformedQuery)
   if (query) return new HttpError('invalidQuery', describeIssues(query, 'The query', request.query))
   if (body) return new HttpError('invalidBody', describeIssues(body, 'The body'))
   return new HttpError('badRequest')

@@ -1,4 +1,4 @@
-import { contract, errorMessages } from '@plant-store/contract'
+import { contract, errorMessages, limits } from '@plant-store/contract'
 import cors from 'cors'
 import type { Request, RequestHandler } from 'express'
 import type { Logger } from 'pino'
@@ -50,7 +50,8 @@ export function createPathCheck(endpoints: readonly Endpoint[]): RequestHandler 
     const [{ path } = { path: '' }] = atPath
     const methods = atPath.map(({ method }) => method)
     const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort()
-    return { path, pattern: new RegExp(`^${path.replace(PARAMETER, '/[^/]+')}$`), allowed, allow: allowed.join(', ') }
+    const pattern = path.replace(PARAMETER, '/[^/]+')
+    return { path, pattern: new RegExp(`^${pattern}$`), allowed, allow: allowed.join(', ') }
   })
 
   return (request, response, next) => {
@@ -72,6 +73,32 @@ export function createPathCheck(endpoints: readonly Endpoint[]): RequestHandler 
     } else if (method === 'OPTIONS') response.set('Allow', found.allow).status(204).end()
     else next()
   }
+}
+
+/**
+ * Reads a query exactly, for Express's setting `query parser`: the parser of Node.js drops what follows the thousandth
+ * parameter, and reads malformed UTF-8 as U+FFFD.
+ *
+ * @returns for each name its value, or a list where it is repeated; undefined: the query is malformed, which is invalid
+ *   for every operation that has parameters
+ */
+export function readQuery(text: string | null): Record<string, string | readonly string[]> | undefined {
+  if (!text) return {}
+  try {
+    // It throws for what is not UTF-8, which `URLSearchParams` replaces.
+    decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+  const parameters = [...new URLSearchParams(`?${text}`)]
+  if (parameters.length > limits.parameters) return undefined
+  const byName = Map.groupBy(parameters, ([name]) => name)
+  return Object.fromEntries(
+    [...byName].map(([name, pairs]) => {
+      const [value = '', ...others] = pairs.map(([, each]) => each)
+      return [name, others.length === 0 ? value : [value, ...others]]
+    }),
+  )
 }
 
 /**

@@ -230,13 +230,26 @@ test('another host needs a token, and a path', async () => {
   await rejects(server, get('http://evil.example'), 40400)
 })
 
-const ignored = [
-  ...['?&&==&', '?__proto__[a]=1&__proto__=1&constructor=1', '?a=1&a=2', '?%&%ff', '??limit=x'],
-  `?${'a&'.repeat(7_000)}`,
-]
-test.each(ignored)('unknown parameters are ignored: $0', (query) =>
-  accepts(server, get(`/plants${query}`), { body: /^\[/ }),
+const ignored = ['&&==&', '__proto__[a]=1&__proto__=1&constructor=1', 'a=1&a=2', '?limit=x', 'limit[]=x', 'limit[a]=x']
+test.each([...ignored, '&'.repeat(7_000), '+limit=x', '%F0%9F%AA%B4=%ef%bf%bd'])(
+  'unknown parameters are ignored: $0',
+  (query) => accepts(server, get(`/plants?${query}`), { body: /^\[\{.*\},\{.*\}\]$/ }),
 )
+
+test('a query has up to 1,000 parameters, of which none is dropped', async () => {
+  const others = (count: number) => Array.from({ length: count }, (_, index) => `a${index}&`).join('')
+  await accepts(server, get(`/plants?${others(999)}%6cimit=1`), { body: '[{"name":"Ficus"}]' })
+  await rejects(server, get(`/plants?${others(1_000)}limit=1`), 40004, { message: /at most 1000 parameters/ })
+})
+
+const notText = ['%', '%f', '%zz', '%ff', '%c0%80', '%ed%a0%80', '%ed%a0%bd%ed%b2%a9', '%f4%90%80%80', '%e2%82']
+test.each(notText.flatMap((text) => [`a=${text}`, text, `limit=1&${text}=1`, `cursor=${text}`]))(
+  'a query that is not percent-encoded UTF-8 gets a 400 (40004): $0',
+  (query) => rejects(server, get(`/plants?${query}`), 40004, { message: /^The query must be UTF-8/ }),
+)
+
+test('a query of an operation without parameters is not looked at', () =>
+  accepts(server, request({ target: '/plants?%ff', body: '{"id":11,"name":"Ficus"}' })))
 
 const invalid = [
   ...['limit=0', 'limit=1001', 'limit=1e2', 'limit=', 'limit=1&limit=2', 'limit=x&'.repeat(900)],
