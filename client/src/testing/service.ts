@@ -164,7 +164,7 @@ function findOperation({ baseUrl }: FakeService, { method, url }: FakeRequest) {
   const [path = '', ...rest] = url.replace(baseUrl, '').split('?')
   const query = rest.join('?')
   const matches = (Object.keys(routes) as OperationName[]).flatMap((operation) => {
-    const pattern = routes[operation].path.replace(PARAMETER, '(?<$1>[^/]+)')
+    const pattern = routes[operation].path.replaceAll('.', '\\.').replace(PARAMETER, '(?<$1>[^/]+)')
     const match = new RegExp(`^${pattern}$`).exec(path)
     return match ? [{ operation, segments: match.groups ?? {}, query }] : []
   })

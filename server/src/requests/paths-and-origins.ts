@@ -50,7 +50,7 @@ export function createPathCheck(endpoints: readonly Endpoint[]): RequestHandler 
     const [{ path } = { path: '' }] = atPath
     const methods = atPath.map(({ method }) => method)
     const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort()
-    const pattern = path.replace(PARAMETER, '/[^/]+')
+    const pattern = path.replaceAll('.', '\\.').replace(PARAMETER, '/[^/]+')
     return { path, pattern: new RegExp(`^${pattern}$`), allowed, allow: allowed.join(', ') }
   })
 

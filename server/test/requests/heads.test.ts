@@ -203,6 +203,7 @@ test('X-HTTP-Method-Override is ignored', () =>
 
 const unknown = [
   ...['/', '/plants/', '/Plants', '//x/plants', '/plants%2f', '/x/../plants', '/plants%00', '/%', '/%ff', '/docs//'],
+  ...['/openapi/json', '/openapi-json', '/docs/page/css'],
   ...[`/${'a'.repeat(10_000)}`, '/__proto__', '/<script>', '/livez', '/metrics', '/docs/..%2fapp.ts', '/\\plants'],
   // Paths are compared as they are written: another spelling is not a way around the token.
   '/%70lants',
@@ -213,6 +214,7 @@ const isServed = (target: string) =>
 
 test.each(unknown.filter((path) => !isServed(path)))('$0 is a 404 without a token too, not repeated', async (path) => {
   await rejects(server, get(path), 40400)
+  await rejects(server, request({ method: 'OPTIONS', target: path }), 40400)
   const [response] = await send(server, get(path, NO_TOKEN))
   expect(JSON.parse(response?.body ?? '')).toMatchObject({ error: 40400 })
   if (path !== '/' && path !== '/%') expect(response?.body).not.toContain(path.slice(1))
