@@ -70,8 +70,10 @@ function open(file: string, onLocked = (_cause: unknown) => {}): SqlDriverAdapte
     try {
       return operation()
     } catch (error) {
-      if (error instanceof StorageError && error.fault === 'locked') onLocked(error)
-      throw error
+      if (!(error instanceof StorageError)) throw error
+      if (error.fault === 'locked') onLocked(error)
+      // A table that is missing, or a mistake in a migration, is SQLite's own error for the engine.
+      throw error.fault === 'unavailable' ? error.cause : error
     }
   }
   const executeScript = async (script: string) => watched(() => connection.executeScript(script))

@@ -49,6 +49,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
     async function prove(): Promise<void> {
       await opened.probe()
       await Promise.all([plants.states(['']), plants.read('', { limit: 1 }), tokens.find([''])])
+      await opened.prisma.secret.findFirst()
     }
 
     return {

@@ -239,7 +239,7 @@ describe('on SQLite', () => {
 
     for (const run of [
       () => prisma.$queryRawUnsafe('SELEKT 1'),
-      () => prisma.$executeRawUnsafe('DELETE FROM "Plants"'),
+      () => prisma.$executeRawUnsafe(`DELETE FROM "Plant" WHERE "id" = 'x`),
     ]) {
       const failed = await run().catch((error: Error) => error)
       expect(failed).toBeInstanceOf(Error)

@@ -5,7 +5,8 @@ import path from 'node:path'
 import { type OnProgress, StorageError } from '../engine.ts'
 import { retry } from '../patience.ts'
 import { stateError, translate } from './errors.ts'
-import { FIRST_QUERY, openInThread } from './thread.ts'
+import { READ_SCHEMA } from './file-guard.ts'
+import { openInThread } from './thread.ts'
 
 /** How long a backup waits for another process's lock. */
 const WAITING = { patience: 5_000 }
@@ -84,9 +85,9 @@ async function writeDraft(file: string, draft: string, target: string, onProgres
   const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
   const timer = onProgress && setInterval(() => onProgress(sizeOf(draft), sizeOf(file)), PROGRESS_INTERVAL)
   try {
-    await using database = await openInThread(file, FIRST_QUERY, WAITING)
+    await using database = await openInThread(file, READ_SCHEMA, WAITING)
     await retry(() => database.connection.query('VACUUM INTO $1', draft), WAITING)
-    await using copy = await openInThread(draft, FIRST_QUERY)
+    await using copy = await openInThread(draft, READ_SCHEMA)
     const [row] = await copy.connection.query('PRAGMA integrity_check')
     const problem = row?.['integrity_check']
     if (problem !== 'ok') throw new StorageError(`the copy ${draft} is damaged (${problem}): check the database`)

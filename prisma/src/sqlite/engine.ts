@@ -8,20 +8,18 @@ import { createPrisma } from '../prisma-client.ts'
 import { backup, syncFolder } from './backup.ts'
 import { createClientAdapter, numbered, type RunStatement, toConnection } from './driver-adapter.ts'
 import { stateError, translate, WRITER_LATE } from './errors.ts'
-import { connect, connectGuarded, type Parameters, type Result } from './file-guard.ts'
+import { connect, connectGuarded, type Parameters, READ_SCHEMA, type Result } from './file-guard.ts'
 import { statements } from './statements.ts'
-import { FIRST_QUERY, OPENING, openInThread, openThread } from './thread.ts'
+import { OPENING, openInThread, openThread } from './thread.ts'
 
 /** How long closing may take, in milliseconds: what is committed is in the log, and stays there. */
 const CLOSE_PATIENCE = 3_000
 /** With less space, in bytes, a probe writes for real. */
 const LITTLE_SPACE = 16 * 2 ** 20
 /** For a task that reads rows once, in order: by default there are 16 MB of pages in memory. */
-const READ_ONLY = 'PRAGMA cache_size = -4000; PRAGMA query_only = ON; SELECT 1 FROM sqlite_schema'
+const READ_ONLY = `PRAGMA cache_size = -4000; PRAGMA query_only = ON; ${READ_SCHEMA}`
 /** Prisma's migrations replace tables; with foreign keys on, that deletes the rows that refer to them. */
 const MIGRATION = 'PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; BEGIN IMMEDIATE'
-/** Takes the lock of what writes, and writes nothing. */
-const LOCK = 'BEGIN IMMEDIATE; ROLLBACK'
 
 /**
  * Creates the engine of a SQLite file, which need not exist.
@@ -81,7 +79,7 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
   // A disk that does not respond must not keep it waiting.
   const closeThread = () => limitTime(thread.close(), CLOSE_PATIENCE, lateError).catch(() => {})
   const openReader = async () =>
-    connectGuarded(file, { readonly: true }, ({ run }) => void run(FIRST_QUERY), thread.files)
+    connectGuarded(file, { readonly: true }, ({ run }) => void run(READ_SCHEMA), thread.files)
   const { connection, guard } = await retry(openReader, OPENING).catch(async (error) => {
     await closeThread()
     throw error
@@ -124,14 +122,12 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     write: async (statement, values) => (await run(statement, numbered(values))).changes,
     prisma: createPrisma(PrismaClient, createClientAdapter(run)),
 
-    // A lock is probed with an empty transaction, which writes nothing. Where a write has failed, or the disk looks
-    // full or read-only, a page is written: only that shows when it is over, since clients stop writing to a server
-    // that is not ready.
+    // Where a write has failed, or the disk looks full or read-only, a page is written: only that shows when it is
+    // over, since clients stop writing to a server that is not ready.
     probe: () =>
       watch(async () => {
-        await read('SELECT "seq" FROM "Plant" LIMIT 1')
         const writesPage = gate.hasFailed() || (await looksUnwritable(file))
-        await write(() => (writesPage ? thread.sync() : thread.executeScript(LOCK)))
+        await write(() => thread.probe(writesPage))
       }),
 
     async close() {

@@ -4,11 +4,19 @@ import { StorageError, type StorageFault } from '../engine.ts'
 export const MOVED = 'MOVED'
 export const WRITER_LATE = 'WRITER_LATE'
 
+/** A mistake in SQL. */
+const MISTAKE = /^SQLITE_ERROR .*(syntax error|unrecognized token|incomplete input)/
+
 /**
  * The codes of SQLite, of the system and of this folder: what each means, and what an operator should do, after the
- * name of the file.
+ * name of the file. `$` is SQLite's message.
  */
 const STATES: readonly (readonly [code: RegExp, fault: StorageFault, sentence: string])[] = [
+  [
+    /^SQLITE_(ERROR|SCHEMA)/,
+    'unavailable',
+    'does not have the schema of its migrations ($): undo what changed it, or restore a backup',
+  ],
   [/^SQLITE_NOTADB/, 'damaged', 'is not a SQLite database: point DATABASE_URL at another file, or restore a backup'],
   [/^SQLITE_CORRUPT/, 'damaged', 'is damaged: stop the server and put a backup in its place'],
   [
@@ -61,7 +69,8 @@ export function stateError(file: string, code: string, cause?: unknown): Storage
   const known = STATES.find(([pattern]) => pattern.test(code))
   const [, fault, sentence] = known ?? [code, 'unavailable', `cannot be used (${code})`]
   const isTemporary = fault === 'locked'
-  return new StorageError(`${file} ${sentence}`, { fault, isTemporary, retryAfter: isTemporary ? 1 : 5, cause })
+  const reason = sentence.replace('$', () => (cause as Error).message)
+  return new StorageError(`${file} ${reason}`, { fault, isTemporary, retryAfter: isTemporary ? 1 : 5, cause })
 }
 
 /** Translates an error of SQLite or the system. A unique key that is taken, and a mistake in SQL, stay as they are. */
@@ -70,7 +79,8 @@ export function translate(error: unknown, file: string): unknown {
   const { code: ownCode, syscall, message } = error as NodeJS.ErrnoException
   // Of better-sqlite3 itself.
   const code = ownCode ?? (message.startsWith('Cannot open database because the directory') ? 'ENOENT' : '')
-  return syscall || STATES.some(([pattern]) => pattern.test(code)) ? stateError(file, code, error) : error
+  const isState = !MISTAKE.test(`${code} ${message}`) && STATES.some(([pattern]) => pattern.test(code))
+  return syscall || isState ? stateError(file, code, error) : error
 }
 
 /** Returns an error as data, which another thread gets as it is: of errors it keeps no class and no code. */

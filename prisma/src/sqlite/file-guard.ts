@@ -31,6 +31,9 @@ export interface ConnectOptions {
   readonly timeout?: number
 }
 
+/** Reads the schema. At the first statement, SQLite opens the log and its index. */
+export const READ_SCHEMA = 'SELECT 1 FROM sqlite_schema'
+
 /**
  * Connects to a SQLite file that exists.
  *
@@ -60,13 +63,24 @@ export function connect(file: string, { readonly = false, timeout = 0 }: Connect
     return statement
   }
 
+  function run(sql: string, parameters: Parameters): Result {
+    const statement = prepare(sql)
+    if (!statement.reader) return { columns: [], rows: [], changes: statement.run(...parameters).changes }
+    const rows = statement.all(...parameters)
+    return { columns: statement.columns().map(({ name, type }) => ({ name, type })), rows, changes: rows.length }
+  }
+
   return {
     run: (sql, parameters = []) =>
       translated(() => {
-        const statement = prepare(sql)
-        if (!statement.reader) return { columns: [], rows: [], changes: statement.run(...parameters).changes }
-        const rows = statement.all(...parameters)
-        return { columns: statement.columns().map(({ name, type }) => ({ name, type })), rows, changes: rows.length }
+        try {
+          return run(sql, parameters)
+        } catch (error) {
+          if ((error as NodeJS.ErrnoException).code !== 'SQLITE_ERROR') throw error
+          // Another program may have changed the schema: a statement that cannot be prepared does not read it again.
+          sqlite.exec(READ_SCHEMA)
+          return run(sql, parameters)
+        }
       }),
     executeScript: (script) => translated(() => void sqlite.exec(script)),
     close: () => void sqlite.close(),

@@ -11,6 +11,7 @@ import {
   type Parameters,
   type Result,
 } from './file-guard.ts'
+import { statements } from './statements.ts'
 
 /** How often the files are checked without a statement, in milliseconds: less than another process takes to start. */
 const CHECK_INTERVAL = 100
@@ -43,8 +44,12 @@ export interface FileOperations {
    */
   runDurably(sql: string, parameters?: Parameters): Promise<Result>
   executeScript(script: string): Promise<void>
-  /** Commits a page, unchanged: SQLite then syncs the log with all that was written before. */
-  sync(): Promise<void>
+  /**
+   * Runs what requests write, without a plant, and undoes it.
+   *
+   * @param writesPage whether it writes to the disk
+   */
+  probe(writesPage: boolean): Promise<void>
   /** Closes the database, and returns whether it did: SQLite would write to files of others. */
   closeFile(): Promise<boolean>
 }
@@ -73,16 +78,21 @@ const operations: FileOperations = {
 
   async runDurably(sql, parameters) {
     const result = await this.run(sql, parameters)
-    if (result.changes === 0) await this.sync()
+    if (result.changes === 0) write(writePage)
     return result
   },
 
   executeScript: async (script) => write((connection) => connection.executeScript(script)),
 
-  sync: async () =>
+  probe: async (writesPage) =>
     write((connection) => {
-      const [[version] = []] = connection.run('PRAGMA user_version').rows
-      connection.executeScript(`PRAGMA user_version = ${version}`)
+      connection.executeScript('BEGIN IMMEDIATE')
+      try {
+        connection.run(statements.insertPlants.sql, [{ 1: '[]' }])
+      } finally {
+        connection.executeScript('ROLLBACK')
+      }
+      if (writesPage) writePage(connection)
     }),
 
   async closeFile() {
@@ -111,6 +121,12 @@ function checkPragmas(connection: FileConnection, file: string): void {
   const [[mode, synchronous] = []] = connection.run('SELECT * FROM pragma_journal_mode, pragma_synchronous').rows
   if (mode === 'wal' && Number(synchronous) === 2) return
   throw new StorageError(`${file} does not support journal_mode=WAL and synchronous=FULL: put it on a local disk`)
+}
+
+/** Commits a page, unchanged: SQLite then syncs the log with all that was written before. */
+function writePage(connection: FileConnection): void {
+  const [[version] = []] = connection.run('PRAGMA user_version').rows
+  connection.executeScript(`PRAGMA user_version = ${version}`)
 }
 
 /** Writes the log back into the file, and returns whether all of it is there. */

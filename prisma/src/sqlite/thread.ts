@@ -96,7 +96,7 @@ function startThread(): Thread {
     run: command('run'),
     runDurably: command('runDurably'),
     executeScript: command('executeScript'),
-    sync: command('sync'),
+    probe: command('probe'),
     closeFile,
 
     async close() {
@@ -107,8 +107,6 @@ function startThread(): Thread {
   }
 }
 
-/** SQLite opens the log and its index at the first query. */
-export const FIRST_QUERY = 'SELECT 1 FROM sqlite_schema'
 /** Another process may be migrating, opening or recovering the file. */
 export const OPENING: RetryOptions = { patience: 30_000, maxPause: STARTUP_PAUSE }
 
