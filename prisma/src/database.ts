@@ -11,6 +11,8 @@ import { createTokens, readSecret, type Tokens } from './tokens.ts'
 export interface Database {
   /** The engine that it opened. */
   readonly engine: Engine['name']
+  /** What an operator should check, in a sentence; undefined: nothing. */
+  readonly warning: string | undefined
   /** The plants of all accounts. */
   readonly plants: Plants
   /** The tokens of all accounts. */
@@ -54,6 +56,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
 
     return {
       engine: engine.name,
+      warning: opened.warning,
       plants,
       tokens,
       secret: (secret) => readSecret(opened.prisma, secret),

@@ -60,6 +60,8 @@ export interface OpenedDatabase {
   write(statement: WriteStatement, values: SqlValue[]): Promise<number>
   /** For tokens, secrets and whatever an operation adds: a layer over the two. */
   readonly prisma: Prisma
+  /** What an operator should check, in a sentence. */
+  readonly warning?: string | undefined
   /** Fails if requests would fail now. It waits for no lock: it is retried while that may help. */
   probe(): Promise<void>
   /** Closes it. Call it once, after the last query. */

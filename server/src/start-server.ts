@@ -58,6 +58,7 @@ export async function startServer(
   await migrate(settings.databaseUrl, logger, status)
   const database = await openDatabase(settings.databaseUrl)
   opened.defer(database.close)
+  if (database.warning !== undefined) logger.warn(database.warning)
   const tokens = createTokenStore(database.tokens)
   const cursors = createCursors(() => database.secret('cursor'))
   const requestsInFlight = createRequestsInFlight(settings)

@@ -9,6 +9,7 @@ import { backup, syncFolder } from './backup.ts'
 import { createClientAdapter, numbered, type RunStatement, toConnection } from './driver-adapter.ts'
 import { stateError, translate, WRITER_LATE } from './errors.ts'
 import { connect, connectGuarded, type Parameters, READ_SCHEMA, type Result } from './file-guard.ts'
+import { checkFileSystem } from './file-system.ts'
 import { statements } from './statements.ts'
 import { OPENING, openInThread, openThread } from './thread.ts'
 
@@ -51,12 +52,13 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
 /**
  * Returns the path of a database without symbolic links, which may lead elsewhere later.
  *
- * @throws {StorageError} if it does not exist: only a migration creates one
+ * @throws {StorageError} if it does not exist: only a migration creates one; or it is on a file system that machines share
  */
 function existingFile(file: string): string {
   let target: string
   try {
     target = realpathSync.native(file)
+    checkFileSystem(target)
   } catch (error) {
     if (!/^(ENOENT|ENOTDIR)$/.test((error as NodeJS.ErrnoException).code ?? '')) throw translate(error, file)
     throw new StorageError(`${file} does not exist: run "plant-store migrate" to create it, or check DATABASE_URL`)
@@ -121,6 +123,7 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
       (await run(statement, numbered(values))).rows as Row[],
     write: async (statement, values) => (await run(statement, numbered(values))).changes,
     prisma: createPrisma(PrismaClient, createClientAdapter(run)),
+    warning: checkFileSystem(file),
 
     // Where a write has failed, or the disk looks full or read-only, a page is written: only that shows when it is
     // over, since clients stop writing to a server that is not ready.
@@ -167,6 +170,7 @@ async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
     const created = mkdirSync(folder, { recursive: true })
     // SQLite syncs the folder of the file, but not the one that this is in.
     if (created !== undefined) await syncFolder(path.dirname(created))
+    checkFileSystem(file)
     // SQLite opens a file that it may not write to, and fails only at the first write.
     if (existsSync(file)) accessSync(file, constants.R_OK | constants.W_OK)
     // Another process may be faster.

@@ -2,7 +2,7 @@
  * What the commands and the server do on a disk, or in a folder, that is slow or cannot do what a database needs, and
  * that what got a 200 is not lost when the files of a running server's database are moved, removed or replaced.
  */
-import { copyFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -42,6 +42,35 @@ testFaulty('on a disk without shared memory, serve says so', async () => {
   const environment = { DATABASE_URL: temporaryDatabase().url, PORT: '0', ...onFaultyDisk({ MMAP_ERRNO: EINVAL }) }
   const stderr = expect.stringMatching(UNSUITABLE)
   expect(await runCommand(['serve'], environment)).toMatchObject({ exitCode: 1, stderr })
+})
+
+const ADVICE = 'put it on a local disk, or a volume of the container engine, or set DATABASE_URL to PostgreSQL'
+
+testFaulty.each([
+  ['serve', 0x6969, 'NFS'],
+  ['migrate', 0xff534d42, 'SMB'],
+  ['token list', 0x01021997, '9p'],
+])('on a file system that machines share, %s names it and changes nothing', async (command, type, name) => {
+  const { file } = temporaryDatabase()
+  if (command === 'token list') await writeNewDatabase(file)
+  const folder = path.dirname(file)
+  const before = readdirSync(folder)
+  const link = path.join(temporaryFolder(), 'link')
+  symlinkSync(folder, link)
+  const environment = { DATABASE_URL: `file:${link}/plants.db`, PORT: '0', ...onFaultyDisk({ STATFS_TYPE: type }) }
+  const reason = `plants.db is on ${name}, where SQLite can damage it without an error: ${ADVICE}\n`
+  const result = await runCommand(command.split(' '), environment)
+  expect(result).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(reason) })
+  expect(readdirSync(folder)).toEqual(before)
+})
+
+testFaulty('on FUSE, serve starts with a warning', async () => {
+  const { file, url } = temporaryDatabase()
+  const server = await startServerProcess({ DATABASE_URL: url, ...onFaultyDisk({ STATFS_TYPE: 0x65735546 }) })
+  const warning = `${file} is on FUSE: if other machines, such as the host of this container, use it too, ${ADVICE}`
+  expect(server.output()).toContain(`"level":"warn"`)
+  expect(server.output()).toContain(`"msg":"${warning}"`)
+  expect(await server.end()).toBe(0)
 })
 
 testFaulty('a backup needs no links and no syncs of folders; where a sync fails, nothing is left', async () => {

@@ -62,9 +62,12 @@ const { library, whyNot } = compileLibrary('faulty-disk')
 /** Why no faulty disk can be imitated here, in a line; undefined if one can. */
 export const whyNoFaultyDisk = whyNot
 
-/** Returns the environment of a process for which locks, links, shared memory or syncs of folders fail, as on some network disks. */
+/**
+ * Returns the environment of a process for which locks, links, shared memory or syncs of folders fail, as on some network
+ * disks, or whose disks have another file system.
+ */
 export function onFaultyDisk(
-  errnos: Partial<Record<'LOCK_ERRNO' | 'LINK_ERRNO' | 'MMAP_ERRNO' | 'FOLDER_ERRNO', number>>,
+  errnos: Partial<Record<'LOCK_ERRNO' | 'LINK_ERRNO' | 'MMAP_ERRNO' | 'FOLDER_ERRNO' | 'STATFS_TYPE', number>>,
 ): Record<string, string> {
   const values = Object.entries(errnos).map(([name, errno]) => [name, String(errno)])
   return { LD_PRELOAD: library, ...Object.fromEntries(values) }

@@ -1,5 +1,5 @@
 // Fails what a disk may not support with an errno: locks with LOCK_ERRNO, links with LINK_ERRNO, shared memory of
-// files with MMAP_ERRNO, and syncs of folders with FOLDER_ERRNO. Delays what waits for a disk by the milliseconds in the file SYNC_DELAY_FILE.
+// files with MMAP_ERRNO, and syncs of folders with FOLDER_ERRNO. Names the file system STATFS_TYPE. Delays what waits for a disk by the milliseconds in the file SYNC_DELAY_FILE.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static int fails(const char *name) {
@@ -57,6 +58,17 @@ int link(const char *from, const char *to) {
   int (*real)(const char *, const char *) = dlsym(RTLD_NEXT, "link");
   return real(from, to);
 }
+
+#define FILE_SYSTEM(name, type)                                                \
+  int name(const char *path, struct type *status) {                            \
+    int (*real)(const char *, struct type *) = dlsym(RTLD_NEXT, #name);        \
+    int result = real(path, status);                                           \
+    const char *number = getenv("STATFS_TYPE");                                \
+    if (number) status->f_type = atol(number);                                 \
+    return result;                                                             \
+  }
+FILE_SYSTEM(statfs, statfs)
+FILE_SYSTEM(statfs64, statfs64)
 
 static void *map(const char *name, void *address, size_t length, int protection, int flags, int descriptor, off_t offset) {
   if (descriptor >= 0 && (flags & MAP_SHARED) && fails("MMAP_ERRNO")) return MAP_FAILED;
