@@ -97,7 +97,7 @@ async function explain(prove: () => Promise<void>, subject: string): Promise<str
     const { message } = error as Error
     if (!(error instanceof StorageError)) return `The database cannot be used: ${message}.`
     // Without the path or the address, which a probe does not need to know.
-    const isNamed = message.startsWith(subject)
-    return isNamed ? `The database ${message.slice(message.indexOf(' ', subject.length) + 1)}.` : `${message}.`
+    const name = error.subject ?? subject
+    return message.startsWith(name) ? `The database${message.slice(name.length)}.` : `${message}.`
   }
 }

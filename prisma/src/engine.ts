@@ -187,12 +187,18 @@ export class StorageError extends Error {
   readonly retryAfter: number
   /** Whether it may go away within a moment, so that the same statement may succeed. */
   readonly isTemporary: boolean
+  /** What the message begins with, where that is not {@link Engine.subject}: a file that belongs to the database. */
+  readonly subject: string | undefined
 
   /** @param fields default: unavailable until an operator has fixed it */
-  constructor(message: string, fields: Partial<StorageErrorFields> & { cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    fields: Partial<StorageErrorFields> & { subject?: string | undefined; cause?: unknown } = {},
+  ) {
     super(message, { cause: fields.cause })
     this.fault = fields.fault ?? 'unavailable'
     this.retryAfter = fields.retryAfter ?? 5
     this.isTemporary = fields.isTemporary ?? false
+    this.subject = fields.subject
   }
 }

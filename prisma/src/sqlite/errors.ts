@@ -70,7 +70,8 @@ export function stateError(file: string, code: string, cause?: unknown): Storage
   const [, fault, sentence] = known ?? [code, 'unavailable', `cannot be used (${code})`]
   const isTemporary = fault === 'locked'
   const reason = sentence.replace('$', () => (cause as Error).message)
-  return new StorageError(`${file} ${reason}`, { fault, isTemporary, retryAfter: isTemporary ? 1 : 5, cause })
+  const retryAfter = isTemporary ? 1 : 5
+  return new StorageError(`${file} ${reason}`, { fault, isTemporary, retryAfter, subject: file, cause })
 }
 
 /** Translates an error of SQLite or the system. A unique key that is taken, and a mistake in SQL, stay as they are. */

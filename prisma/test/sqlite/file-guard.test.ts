@@ -1,11 +1,11 @@
 import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { connect, query } from '../../../test/helpers/database/databases.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { openDatabase } from '../../src/database.ts'
 import { connectGuarded } from '../../src/sqlite/file-guard.ts'
-import { newMigrated, openClient, openNewClient } from '../helpers/open-client.ts'
+import { newMigrated, openNewClient } from '../helpers/open-client.ts'
 
 async function openNewDatabase() {
   const client = await openNewClient()
@@ -70,16 +70,23 @@ test('a change in the same clock tick, with the same folder time, is detected', 
   await expect(write('2')).rejects.toMatchObject(moved)
 })
 
-test('a database behind a symbolic link is guarded where it is', async () => {
-  const { file } = await newMigrated()
-  const link = path.join(temporaryFolder(), 'link')
-  symlinkSync(file, link)
-  const { prisma } = await openClient(`file:${link}`)
-  const write = () => prisma.$executeRawUnsafe(`UPDATE "Plant" SET "name" = 'Ficus'`)
-  await write()
-  renameSync(`${file}-wal`, `${file}-elsewhere`)
-  await expect(write()).rejects.toMatchObject(moved)
-})
+test.each(['', '-wal', '-shm'])(
+  'a database behind a symbolic link is guarded where it is, and a probe shows no path (%s)',
+  async (suffix) => {
+    const { file } = await newMigrated()
+    const link = path.join(temporaryFolder(), 'link')
+    symlinkSync(file, link)
+    const { plants, whyUnavailable, close } = await openDatabase(`file:${link}`)
+    onTestFinished(close)
+    const write = () => plants.insert([{ account: 'alice', id: '1', name: 'Ficus', tag: null }])
+    await write()
+    renameSync(file + suffix, `${file}-elsewhere`)
+    await expect(write()).rejects.toMatchObject(moved)
+    expect(await whyUnavailable()).toBe(
+      'The database was moved, deleted or replaced: put it back, or restart the server.',
+    )
+  },
+)
 
 test('a database that was replaced before its first query is not the one that was opened', async () => {
   const { file } = await newMigrated()
