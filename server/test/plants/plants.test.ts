@@ -91,9 +91,14 @@ test('the link has every parameter of the page', async () => {
 
 const cursorsOf = (secret = randomBytes(32)) => createCursors(async () => secret)
 
-test('cursors have one length and reveal nothing about other accounts', async () => {
-  const { write } = cursorsOf()
-  const cursors = await Promise.all(Array.from({ length: 11 }, (_, index) => write('alice', 1 + 3 * index)))
+test('a cursor is the same for a place of an account, has one length, and reveals nothing about other accounts', async () => {
+  const secret = randomBytes(32)
+  const { write } = cursorsOf(secret)
+  const writeAll = () => Promise.all(Array.from({ length: 11 }, (_, index) => write('alice', 3 * index)))
+  const cursors = await writeAll()
+  expect(await writeAll()).toEqual(cursors)
+  expect(await cursorsOf(secret).write('alice', 0)).toBe(cursors[0])
+  expect(await write('bob', 0)).not.toBe(cursors[0])
   for (const cursor of cursors) expect(cursor).toMatch(/^[\w-]{48}$/)
   // In order of creation, no byte of the cursors is in order, as that of a number would be.
   const bytes = cursors.map((cursor) => Buffer.from(cursor, 'base64url'))

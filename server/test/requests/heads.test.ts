@@ -182,8 +182,7 @@ test.each([
       const [response] = await send(server, request({ method, target, headers: { ...headers, 'X-Request-Id': 'a' } }))
       // How a body is cut into chunks is only known once it is made (RFC 9110, section 9.3.2).
       const kept = [...(response?.headers ?? [])].filter(([name]) => !['date', 'transfer-encoding'].includes(name))
-      // Each cursor is another text.
-      return { ...response, headers: kept.map(([name, value]) => `${name}: ${value.replace(/cursor=[\w-]+/, '')}`) }
+      return { ...response, headers: kept }
     }),
   )
   expect(head).toEqual({ ...listed, body: '', bodyless: true })
