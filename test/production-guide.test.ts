@@ -162,7 +162,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     await run('Behind nginx', 1)
     const headers = `--retry 60 --retry-all-errors -H 'Authorization: Bearer ${token}'`
     const list = await machine.run(`curl -ksSfi ${headers} https://127.0.0.1/plants`)
-    expect(list).toMatch(/^strict-transport-security: max-age=31536000\r$[\s\S]*plant 1/im)
+    expect(list).toMatch(/^HTTP\/2 200[\s\S]*^strict-transport-security: max-age=31536000\r$[\s\S]*plant 1/im)
     // A worker of before the reload may still accept a connection.
     const plain = `curl -sS -H 'Authorization: Bearer ${token}' http://127.0.0.1/plants`
     await expect.poll(() => machine.run(plain).catch(String)).toContain('Empty reply')

@@ -1,8 +1,11 @@
 /** Runs what docs/production/several-machines says, as far as one machine can. */
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { connect as connectHttp2 } from 'node:http2'
+import { type AddressInfo, connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { contract } from '@plant-store/contract'
 import { migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { query, runSql, startOwnPostgresql } from './helpers/database/databases.ts'
@@ -10,8 +13,8 @@ import { demandPasswords } from './helpers/database/postgresql.ts'
 import { startFaultyNetwork } from './helpers/network/faulty-network.ts'
 import { hasPgbouncer, startPgbouncer } from './helpers/network/pgbouncer.ts'
 import { FICUS, type OperationRequest, operations, parse, stringify } from './helpers/operations.ts'
-import { codeBlock, isInstalled, readGuide } from './helpers/production/guide.ts'
-import { freePort, responds, startProgram, until } from './helpers/programs.ts'
+import { codeBlock, isInstalled, readGuide, shell } from './helpers/production/guide.ts'
+import { collect, freePort, startProgram, until } from './helpers/programs.ts'
 import { runCommand, startServerProcess } from './helpers/server/run-command.ts'
 import { startTestServer } from './helpers/server/start-test-server.ts'
 import { createPlant, plantOf, startWriting } from './helpers/server/start-writing.ts'
@@ -116,10 +119,11 @@ async function startNginx(
   url: string,
   [first, second = first]: readonly number[],
   file = 'several-machines/nginx.conf',
+  settings = 'access_log off;',
 ) {
   const folder = temporaryFolder()
-  const http = readGuide(file)
-    .replace('listen 80;', `listen ${new URL(url).host};`)
+  const http = (url.startsWith('https:') ? await withTls(file, folder) : readGuide(file))
+    .replace(/listen (?:80|443)(?=[ ;])/, `listen ${new URL(url).host}`)
     .replace('/var/log/nginx', folder)
     .replace(/(?:10\.0\.0\.11|127\.0\.0\.1):3000/, `127.0.0.1:${first}`)
     .replace('10.0.0.12:3000', `127.0.0.1:${second}`)
@@ -129,10 +133,26 @@ async function startNginx(
   writeFileSync(
     `${folder}/nginx.conf`,
     `daemon off; error_log ${folder}/error.log; pid ${folder}/nginx.pid; events {}
-     http { access_log off; ${temporary.join(' ')}\n${http}\n}`,
+     http { ${settings} ${temporary.join(' ')}\n${http}\n}`,
   )
-  const isUp = responds(`${url}/nothing`, (status) => status === 404)
+  const { port } = new URL(url)
+  const isUp = () => once(connect(Number(port), '127.0.0.1'), 'connect').then(([socket]) => !socket?.destroy())
   return await startProgram(['nginx', '-c', `${folder}/nginx.conf`, '-e', `${folder}/error.log`], isUp)
+}
+
+/** Returns a configuration as the guide makes it for TLS, with a certificate in a folder. */
+async function withTls(file: string, folder: string): Promise<string> {
+  const [, edit = ''] = /(sed -i 's.listen 80.*') /.exec(readGuide('README.md')) ?? []
+  writeFileSync(`${folder}/http.conf`, readGuide(file))
+  await shell(
+    `openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=plants.example.com \\
+    -keyout plant-store.key -out plant-store.pem 2>&1
+    ${edit} http.conf`,
+    { cwd: folder },
+  )
+  const listen = `listen 127.0.0.1:${await freePort()} default_server`
+  const tls = readGuide('nginx-tls.conf').replace('listen 80 default_server', listen).replaceAll('/etc/nginx', folder)
+  return tls + readFileSync(`${folder}/http.conf`, 'utf8')
 }
 
 const hasNginx = isInstalled('nginx')
@@ -194,16 +214,6 @@ test.runIf(hasNginx)(
     const listed = (await (await fetch(`${url}/plants`, { headers })).json()) as { name: string }[]
     const created = writing.responses.map(({ id }) => plantOf(id).name)
     expect(listed.map(({ name }) => name).sort()).toEqual(created.sort())
-
-    const tooLarge = await fetch(`${url}/plants`, { method: 'POST', headers, body: 'x'.repeat(3_000_000) })
-    expect(tooLarge.status).toBe(413)
-    expect(await tooLarge.json()).toEqual({ error: 41300, message: expect.any(String) })
-
-    await servers[1]?.end('SIGKILL')
-    const lost = await fetch(`${url}/plants`, { headers })
-    expect(lost.status).toBe(503)
-    expect(lost.headers.get('retry-after')).toBe('1')
-    expect(await lost.json()).toEqual({ error: 50300, message: expect.any(String) })
   },
 )
 
@@ -225,7 +235,116 @@ test.runIf(hasNginx).for(operations)(
   },
 )
 
+test('the balancer of Compose has the same server', () => {
+  const serverOf = (name: string) => {
+    const lines = readGuide(name)
+      .split('\n')
+      .map((line) => line.trim())
+    return lines
+      .slice(lines.findIndex((line) => line.startsWith('map ')))
+      .filter((line) => !/^(?:#|server|listen|access_log|proxy_set_header Host|\}|$)/.test(line))
+  }
+  expect(serverOf('container/nginx.conf')).toEqual(serverOf('several-machines/nginx.conf'))
+})
+
+/** What nginx itself rejects, with the number of the `Error` body. */
+const REJECTED: [what: string, start: string, header: string, error: number][] = [
+  ['no request', '\x16\x03\x01', '', 40000],
+  ['a malformed header', 'GET /plants HTTP/1.1', 'a b: c', 40000],
+  ['a path that is not in UTF-8', 'GET /%zz HTTP/1.1', '', 40000],
+  ['another version', 'GET /plants HTTP/2.0', '', 40000],
+  ['a coding', 'POST /plants HTTP/1.1', 'Transfer-Encoding: gzip', 40000],
+  ['a path of its own', 'GET /plant-store-error HTTP/1.1', '', 40400],
+  ['TRACE', 'TRACE /a.html HTTP/1.1', '', 40500],
+  ['a long body', 'POST /plants HTTP/1.1', 'Content-Length: 3000000', 41300],
+  ['a long target', `GET /${'a'.repeat(100_000)} HTTP/1.1`, '', 43100],
+  ['a long header', 'GET /plants HTTP/1.1', `Cookie: ${'a'.repeat(100_000)}`, 43100],
+  ['a header that the server rejects', 'GET /plants HTTP/1.1', `Cookie: ${'a'.repeat(20_000)}`, 43100],
+]
+
+/** What nginx sends where no server responds. */
+const UNAVAILABLE = { status: 503, error: 50300, head: expect.stringContaining('\r\nRetry-After: 1\r\n') }
+/** The headers of every `Error` body, also of those of the server. */
+const ERROR_HEADERS = `content-type: application/json; charset=utf-8
+cache-control: no-store
+x-content-type-options: nosniff
+content-security-policy: default-src 'none'; frame-ancestors 'none'`.split('\n')
+
 describe.runIf(hasNginx).each(['nginx.conf', 'several-machines/nginx.conf'])('behind nginx with %s,', (file) => {
+  /** Starts nginx before a network that leads to a server. */
+  async function startBehind(scheme: string, settings?: string) {
+    const server = await startTestServer()
+    const network = await startFaultyNetwork(Number(new URL(server.url).port))
+    const url = `${scheme}://127.0.0.1:${await freePort()}`
+    const nginx = await startNginx(url, [Number(new URL(network.url('')).port)], file, settings)
+    onTestFinished(async () => {
+      await nginx[Symbol.asyncDispose]()
+      await network[Symbol.asyncDispose]()
+    })
+    /** Sends a request without a body as text. Returns the response, if it is an `Error` only with the headers of one. */
+    async function send(start: string, header = '') {
+      const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {})
+      const output = collect(socket)
+      const lines = ['Host: plants.example.com', `Authorization: Bearer ${server.token}`, 'Connection: close', header]
+      socket.write(`${[start, ...lines.filter(Boolean)].join('\r\n')}\r\n\r\n`)
+      // nginx waits for the rest of what it rejects.
+      socket.on('data', () => output().endsWith('}') && socket.destroy())
+      await new Promise((resolve) => socket.once('close', resolve))
+      const [head = '', body = ''] = output().split('\r\n\r\n')
+      const status = Number(head.split(' ')[1])
+      const id = expect.stringMatching(/^x-request-id: [-0-9a-f]{32,36}$/)
+      const headers = expect.arrayContaining([...ERROR_HEADERS, id])
+      if (status >= 400) expect(head.toLowerCase().split('\r\n')).toEqual(headers)
+      return { status, error: body ? JSON.parse(body).error : undefined, head }
+    }
+    return { server, network, url, send }
+  }
+
+  test('what it rejects is an Error body, and what the server accepts is passed on', async () => {
+    const { server, network, send } = await startBehind('http')
+    for (const length of [9_000, 15_000]) {
+      const { status } = await send('GET /plants HTTP/1.1', `Cookie: ${'a'.repeat(length)}`)
+      expect(status).toBe(200)
+    }
+    for (const [what, start, header, error] of REJECTED) {
+      expect(await send(start, header), what).toMatchObject({ status: Math.floor(error / 100), error })
+    }
+    const methods = ['HEAD', 'OPTIONS', ...Object.values(contract).map(({ method }) => method)]
+    const { head } = await send('TRACE /plants HTTP/1.1')
+    expect(head).toContain(`\r\nAllow: ${[...new Set(methods)].sort().join(', ')}\r\n`)
+    const lost = network.cutOnce('after', 'GET /a.html')
+    expect(await send('GET /a.html HTTP/1.1')).toMatchObject(UNAVAILABLE)
+    await lost
+    await server.close()
+    expect(await send('GET /a.html HTTP/1.1')).toMatchObject(UNAVAILABLE)
+    expect(await send('HEAD /plants HTTP/1.1')).toMatchObject({ ...UNAVAILABLE, error: undefined })
+  })
+
+  test('what takes too long is an Error body', async () => {
+    const { network, send } = await startBehind('http', 'access_log off; proxy_read_timeout 1s;')
+    network.stall()
+    expect(await send('GET /plants HTTP/1.1')).toMatchObject(UNAVAILABLE)
+  })
+
+  test('over HTTP/2 and TLS it is an Error body too', async () => {
+    const { server, network, url, send } = await startBehind('https')
+    const session = connectHttp2(url, { rejectUnauthorized: false, maxSendHeaderBlockLength: 200_000 })
+    onTestFinished(() => session.destroy())
+    const call = async (headers: Record<string, string>) => {
+      const stream = session.request({ ':path': '/plants', authorization: `Bearer ${server.token}`, ...headers })
+      const [[{ ':status': status }], body] = await Promise.all([once(stream, 'response'), text(stream)])
+      return [status, JSON.parse(body).error]
+    }
+    expect(await call({ cookie: 'a'.repeat(15_000) })).toEqual([200, undefined])
+    for (const length of [20_000, 60_000]) expect(await call({ cookie: 'a'.repeat(length) })).toEqual([431, 43100])
+    expect(await call({ ':method': 'TRACE' })).toEqual([405, 40500])
+    const lost = network.cutOnce('after', 'GET /lost')
+    expect(await call({ ':path': '/lost' })).toEqual([503, 50300])
+    await lost
+    // Without TLS.
+    expect(await send('GET /plants HTTP/1.1')).toMatchObject({ status: 400, error: 40000 })
+  })
+
   test('what is compressed are the same bytes, and every id arrives exactly', async () => {
     const [url, plant] = [`http://127.0.0.1:${await freePort()}`, { name: 'Monstera deliciosa', tag: 'aroid' }]
     await using server = await startTestServer()
@@ -246,11 +365,6 @@ describe.runIf(hasNginx).each(['nginx.conf', 'several-machines/nginx.conf'])('be
     expect(etag).toBe(`W/${direct.headers.get('etag')}`)
     const unchanged = await fetch(`${url}/plants`, { headers: { ...headers, 'if-none-match': etag } })
     expect([unchanged.status, unchanged.headers.get('etag')]).toEqual([304, direct.headers.get('etag')])
-    const gzip = (name: string) =>
-      readGuide(name)
-        .match(/^ *gzip.*;$/gm)
-        ?.map((line) => line.trim())
-    expect(gzip('container/nginx.conf')).toEqual(gzip(file))
   })
 
   test('each piece of a list arrives as it is sent, and a list that breaks off is broken', async () => {
