@@ -237,10 +237,12 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
     const status = Number(key)
     const isPage = paged && status < 300
     const place = `${name}: response ${status}`
-    // These statuses never have a body (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5).
-    if ([204, 205, 304].includes(status) && body !== ContractNoBody) rejectContract(place, 'must be c.noBody()')
+    // Statuses without a body (RFC 9110 sections 15.3.5 and 15.4.5).
+    const isEmpty = [204, 304].includes(status)
+    if (isEmpty !== (body === ContractNoBody))
+      rejectContract(place, isEmpty ? 'must be c.noBody()' : 'must have a body; c.noBody() is a 204')
     const types = isPage ? ['array'] : ['object', 'array']
-    const schema = body === ContractNoBody ? undefined : describeBody(body, 'response', types, place, components)
+    const schema = isEmpty ? undefined : describeBody(body, 'response', types, place, components)
     const own = errors.filter((error) => statusOf(error) === status)
     const headers = responseHeaders(status, isPage, hasVersion && status < 400)
     return [key, { ...describeResponse(status, schema, own), headers }]

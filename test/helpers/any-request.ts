@@ -1,7 +1,7 @@
 /** Requests derived from the contract: each field is valid, at a limit or beyond it, of another type, repeated or missing. */
 import { createOpenApiDocument, type JsonSchema } from '@plant-store/contract/openapi'
 import fc from 'fast-check'
-import { FICUS, stringify } from './operations.ts'
+import { FICUS, PLANTS, stringify } from './operations.ts'
 
 /** A request, as its first line and the text of its body. `<cursor>` stands for the cursor of the last page. */
 export interface AnyRequest {
@@ -19,7 +19,7 @@ const operations = Object.entries(paths).flatMap(([path, methods]) =>
 
 /** Few, so that requests meet what others have stored. */
 const COMMON: Record<string, readonly unknown[]> = {
-  integer: [1, 2, FICUS.id, FICUS.id - 1n],
+  integer: [1, ...PLANTS.map(({ id }) => id), FICUS.id - 1n],
   string: ['fig', 'Ficus'],
   boolean: [true, false],
 }

@@ -1,10 +1,13 @@
 /** What tests know of each operation: a file of `test/operations` has its name, and holds its cases. */
 import { hash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
 import { type Contract, contract, type NewPlant, type OperationMetadata } from '@plant-store/contract'
 
-/** The plant that an account has before each request of a test. A response with another id would be one that was rounded. */
+/** A plant that an account has before each request of a test. A response with another id would be one that was rounded. */
 export const FICUS = { id: 9007199254740993n, name: 'Ficus', tag: 'fig' }
+/** What an account has before each request of a test: two, of which a change of one must leave the other in its place. */
+export const PLANTS: readonly NewPlant[] = [FICUS, { id: 3n, name: 'Fern' }]
 
 /** The cases of an operation. A body is a value with int64s as integers, or undefined if there is none. */
 export interface OperationCases {
@@ -12,13 +15,16 @@ export interface OperationCases {
   readonly input: Readonly<Record<string, unknown>>
   /** The body of its response. */
   readonly response: unknown
+  /** The plants before and after it. */
+  readonly plants?: Change | undefined
   /**
-   * More requests, each with the text of a body, if it has one, and the response: its body, `undefined` for none,
-   * or the number of an `Error`; then the plants that the account has, in order of creation, by default FICUS.
-   * `<cursor>` is that of another account. The conformance suite derives others from the contract.
+   * More requests, each with the text of a body, if it has one, and the response: its body, `undefined` for none, or
+   * the number of an `Error`. `<cursor>` is that of another account. The conformance suite derives others from the
+   * contract.
    *
-   * A paged operation has a list of several plants, which the suite pages, and one by each filter that leaves out others:
-   * the last one, so that no page follows for its sake.
+   * An operation with the scope `write` changes plants in one of them, or by its input. A paged one has a list of several
+   * plants, which the suite pages, and one by each filter that leaves out others: the last one, so that no page follows
+   * for its sake.
    */
   readonly requests: readonly RequestCase[]
 }
@@ -29,11 +35,36 @@ export type RequestCase = readonly [
   request: string,
   body: string,
   response: unknown,
-  plants?: readonly NewPlant[] | undefined,
+  plants?: Change | undefined,
 ]
 
-/** A request of a whole list of several plants. */
-type ListCase = readonly [what: string, target: string, response: readonly unknown[], plants: readonly NewPlant[]]
+/** The plants of the account before and after a request. */
+interface Change {
+  /** What is created first, in order, also by other requests. Default: {@link PLANTS}. */
+  readonly before?: readonly (NewPlant | OtherRequest)[]
+  /** What is stored afterwards. Default: the plants before it. */
+  readonly after?: Plants
+}
+
+/** All fields of the plants as they are stored, also those that no list shows, in order of creation. */
+type Plants = readonly (NewPlant & Readonly<Record<string, unknown>>)[]
+type OtherRequest = readonly [request: string, body: string]
+
+/** A request of a test, with all that it needs. */
+export interface TestRequest {
+  readonly what: string
+  readonly request: string
+  readonly body: string
+  readonly response: unknown
+  /** The requests before it. */
+  readonly first: readonly OtherRequest[]
+  /** The plants that are stored before and afterwards. */
+  readonly before: Plants
+  readonly after: Plants
+}
+
+/** The fields of plants, by their names. */
+export type StoredPlants = readonly Readonly<Record<string, string>>[]
 
 /** A request as the text of its parts. */
 export interface OperationRequest {
@@ -61,23 +92,56 @@ export const operations = await Promise.all(
     if (!files.includes(name)) throw new Error(`Describe the requests of ${name} in test/operations/${name}.ts`)
     const { cases } = (await import(`../operations/${name}.ts`)) as { cases: OperationCases }
     const route: Route = contract[name]
-    return { name, ...cases, request: writeRequest(route, cases.input), lists: findLists(name, route, cases) }
+    const request = writeRequest(route, cases.input)
+    const { method, target, body = '' } = request
+    const own: RequestCase = ['its input', `${method} ${target}`, body, cases.response, cases.plants]
+    const requests = [own, ...cases.requests].map(completeCase)
+    requireChange(name, route, requests)
+    return { name, ...cases, request, requests, lists: findLists(name, route, requests) }
   }),
 )
 
-/** Finds the requests of whole lists of a paged operation. Throws if a filter has none. */
-function findLists(name: string, { query, metadata }: Route, { requests }: OperationCases): ListCase[] {
-  if (!metadata.paged) return []
-  const lists = requests.flatMap(([what, request, , response, plants = [FICUS]]): ListCase[] => {
-    const [, target = ''] = request.split(' ')
-    return Array.isArray(response) && response.length > 1 ? [[what, target, response, plants]] : []
+/** Adds to a request of a test what it has by default. */
+export function completeCase([
+  what,
+  request,
+  body,
+  response,
+  { before = PLANTS, after } = {},
+]: RequestCase): TestRequest {
+  const isPlant = (each: NewPlant | OtherRequest): each is NewPlant => 'id' in each
+  const first = before.map((each) => (isPlant(each) ? (['POST /plants', String(stringify(each))] as const) : each))
+  const created = before.filter(isPlant)
+  return { what, request, body, response, first, before: created, after: after ?? created }
+}
+
+/** Throws if no request of an operation that writes changes plants, or one of an operation that reads does. */
+function requireChange(name: string, { metadata: { scope } }: Route, requests: readonly TestRequest[]): void {
+  const isChanged = requests.some(({ before, after }) => !isDeepStrictEqual(asStored(before), asStored(after)))
+  if (isChanged && scope === 'read') throw new Error(`${name} changes plants: it needs the scope write`)
+  if (isChanged || scope === 'read') return
+  throw new Error(`Add a request that changes plants, with those "after" it, to test/operations/${name}.ts`)
+}
+
+/** Writes the fields of plants as text, the same of both engines and of the fake: a Boolean is 0 or 1, NULL is no field. */
+export function asStored(plants: readonly object[]): StoredPlants {
+  const toText = (value: unknown) => String(typeof value === 'boolean' ? Number(value) : value)
+  return plants.map((plant) => {
+    const fields = Object.entries(plant).filter(([, value]) => value !== null && value !== undefined)
+    return Object.fromEntries(fields.map(([field, value]) => [field, shorten(toText(value))]))
   })
+}
+
+/** Finds the requests of whole lists of a paged operation. Throws if a filter has none. */
+function findLists(name: string, { query, metadata }: Route, requests: readonly TestRequest[]): TestRequest[] {
+  if (!metadata.paged) return []
+  const lists = requests.filter(({ response }) => Array.isArray(response) && response.length > 1)
   const filters = Object.keys(query?.shape ?? {}).filter((parameter) => !['limit', 'cursor'].includes(parameter))
   for (const filter of ['', ...filters]) {
-    const isListed = lists.some(([, target, response, plants]) =>
+    const isListed = lists.some(({ request, response, after }) =>
       filter === ''
-        ? !target.includes('?')
-        : new RegExp(`[?&]${filter}=`).test(target) && response.length < plants.length,
+        ? !request.includes('?')
+        : new RegExp(`[?&]${filter}=`).test(request) && (response as unknown[]).length < after.length,
     )
     if (isListed) continue
     const what = filter
@@ -123,6 +187,11 @@ export function parse(text: string | undefined): unknown {
     return typeof value === 'number' && /^-?\d+$/.test(source) ? BigInt(source) : value
   }
   return text ? (JSON.parse as (text: string, read: unknown) => unknown)(text, read) : undefined
+}
+
+/** Returns what arrives of a value as JSON, with a bigint for each integer. */
+export function exact(value: unknown): unknown {
+  return parse(stringify(value))
 }
 
 /** Cuts a long text, such that another one still differs. */

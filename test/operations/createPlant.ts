@@ -1,8 +1,9 @@
-import type { OperationCases } from '../helpers/operations.ts'
+import { type OperationCases, PLANTS } from '../helpers/operations.ts'
 
 export const cases: OperationCases = {
   input: { id: 2, name: 'Aloe', tag: '' },
   response: { name: 'Aloe', tag: '' },
+  plants: { after: [...PLANTS, { id: 2, name: 'Aloe', tag: '' }] },
   requests: [
     [
       'the same plant again',
@@ -10,9 +11,27 @@ export const cases: OperationCases = {
       '{"id":9007199254740993,"name":"Ficus","tag":"fig"}',
       { name: 'Ficus', tag: 'fig' },
     ],
-    ['a field of the query', 'POST /plants?tag=x', '{"id":2,"name":"Aloe"}', { name: 'Aloe' }],
-    ['an unknown field', 'POST /plants', '{"id":2,"name":"","height":3,"__proto__":{"tag":"x"}}', { name: '' }],
-    ['the largest id', 'POST /plants', '{"id":9223372036854775807,"name":"\\"id\\":9"}', { name: '"id":9' }],
+    [
+      'a field of the query',
+      'POST /plants?tag=x',
+      '{"id":2,"name":"Aloe"}',
+      { name: 'Aloe' },
+      { after: [...PLANTS, { id: 2, name: 'Aloe' }] },
+    ],
+    [
+      'an unknown field',
+      'POST /plants',
+      '{"id":2,"name":"","height":3,"__proto__":{"tag":"x"}}',
+      { name: '' },
+      { after: [...PLANTS, { id: 2, name: '' }] },
+    ],
+    [
+      'the largest id',
+      'POST /plants',
+      '{"id":9223372036854775807,"name":"\\"id\\":9"}',
+      { name: '"id":9' },
+      { after: [...PLANTS, { id: 9223372036854775807n, name: '"id":9' }] },
+    ],
     ['an id that is too large', 'POST /plants', '{"id":9223372036854775808,"name":""}', 40002],
     ['an id that is not an integer', 'POST /plants', '{"id":1.5,"name":""}', 40002],
     ['a taken id', 'POST /plants', '{"id":9007199254740993,"name":"Aloe"}', 40003],

@@ -3,7 +3,7 @@ import type { NewPlant } from '../generated/types.ts'
 import { type FetchResponse, readBaseUrl } from '../options.ts'
 import { requireKnown } from '../values.ts'
 import { writeRequest } from '../wire/request.ts'
-import type { Account, StoredPlant } from './operations.ts'
+import { type Account, listPlants, type StoredPlant } from './operations.ts'
 import { type FakeRequest, type FakeService, type FakeToken, type Fault, handle, receive } from './service.ts'
 
 export type { StoredPlant } from './operations.ts'
@@ -99,8 +99,10 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
         handle(service, 'createPlant', plant, account)
       }
     },
-    plants: (account = 'default') =>
-      [...(accounts.get(account)?.plants.values() ?? [])].map(({ seq: _, ...plant }) => plant),
+    plants(name = 'default') {
+      const account = accounts.get(name)
+      return account ? listPlants(account).map(({ seq: _, ...plant }) => plant) : []
+    },
     failNext(fault, times = 1, operation) {
       if (!(fault instanceof Error)) requireKnown(fault, ['error', 'status', 'body', 'headers', 'delay'], 'fault')
       if (operation !== undefined) requireKnown({ [operation]: true }, Object.keys(routes), 'operation')

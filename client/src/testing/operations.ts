@@ -17,7 +17,7 @@ type Row = StoredPlant & { readonly seq: number }
 export interface Account {
   /** Tells the cursors of accounts apart. */
   readonly number: number
-  /** The plants by their ids, in order of creation. */
+  /** The plants by their ids. */
   readonly plants: Map<bigint, Row>
   lastSeq: number
 }
@@ -51,13 +51,18 @@ export const handlers: { [TName in OperationName]: Handler<Input<TName>, Awaited
     return { body: toBody(plant), unused }
   },
 
-  getPlants({ limit, cursor, ...unused }, { number, plants }) {
-    const after = cursor === undefined ? 0 : readCursor(cursor, number)
-    const rest = [...plants.values()].filter(({ seq }) => seq > after)
+  getPlants({ limit, cursor, ...unused }, account) {
+    const after = cursor === undefined ? 0 : readCursor(cursor, account.number)
+    const rest = listPlants(account).filter(({ seq }) => seq > after)
     const page = rest.slice(0, limit)
-    const nextCursor = page.length < rest.length ? `${number}:${page.at(-1)?.seq}` : undefined
+    const nextCursor = page.length < rest.length ? `${account.number}:${page.at(-1)?.seq}` : undefined
     return { body: page.map(toBody), nextCursor, unused }
   },
+}
+
+/** Returns the plants of an account, in order of creation. */
+export function listPlants({ plants }: Account): Row[] {
+  return [...plants.values()].sort((a, b) => a.seq - b.seq)
 }
 
 /** Returns the `seq` in a cursor. Its plant may be deleted. */

@@ -245,6 +245,7 @@ describe('rejected', () => {
     ['response 200: must be an object or an array', response(200, mail)],
     ['response 204: must be c.noBody()', { responses: { 204: Empty } }],
     ['response 304: must be c.noBody()', response(304, Empty)],
+    ['response 200: must have a body; c.noBody() is a 204', { ...response(200, c.noBody()), method: 'DELETE' }],
     ['responses: a failure is a 4xx or 5xx', { ...post, ...response(304, c.noBody()) }],
     ['responses: a failure is a 4xx or 5xx', response(302, ErrorSchema)],
     ['responses: a failure is a 4xx or 5xx with ErrorSchema', response(404, Empty)],

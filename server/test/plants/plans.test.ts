@@ -4,7 +4,7 @@ import BetterSqlite3 from 'better-sqlite3'
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { engine } from '../../../test/helpers/database/databases.ts'
-import { FICUS, operations, stringify } from '../../../test/helpers/operations.ts'
+import { FICUS, operations } from '../../../test/helpers/operations.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 
 /** A statement that was sent to the engine; of SQLite, without its values. */
@@ -13,7 +13,7 @@ interface Sent {
   readonly values: unknown[]
 }
 
-const { databaseUrl, createToken, call, post } = await startTestServer()
+const { databaseUrl, createToken, call } = await startTestServer()
 
 /** Records what is sent to the engine, and returns what takes the statements on plants that were sent since the last time. */
 function recordStatements(): () => Sent[] {
@@ -87,15 +87,15 @@ function findFault(sql: string, steps: string[]): string | undefined {
 test('every statement of an operation is constant, and finds plants by an index, those of the account only', async () => {
   const takeSent = recordStatements()
   const statements = new Map<string, Sent & { name: string }>()
-  for (const { name, request, requests } of operations) {
-    const input = ['', `${request.method} ${request.target}`, request.body ?? '', undefined] as const
-    for (const [, line, body, , plants = [FICUS]] of [input, ...requests]) {
+  for (const { name, requests } of operations) {
+    for (const { request, body, first } of requests) {
       const account = crypto.randomUUID()
       const { token } = await createToken({ account })
-      for (const plant of plants) await post(String(stringify(plant)), { token })
-      const [method = '', target = ''] = line.split(' ')
-      const headers = { 'content-type': 'application/json' }
-      await call(target, { method, headers, token, ...(body && { body }) })
+      for (const [line, text] of [...first, [request, body] as const]) {
+        const [method = '', target = ''] = line.split(' ')
+        const headers = { 'content-type': 'application/json' }
+        await call(target, { method, headers, token, ...(text && { body: text }) })
+      }
       for (const sent of takeSent()) {
         const value = [account, FICUS.name, String(FICUS.id)].find((each) => sent.sql.includes(each))
         if (value) expect.fail(`${name} has the value ${value} in the text of a statement: pass it as $1\n${sent.sql}`)
