@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect as connectSocket } from 'node:net'
 import path from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -107,6 +107,17 @@ test('SIGUSR1 opens no inspector, it, SIGUSR2 and a file size limit end nothing,
 const preload = (code: string) => ({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` })
 const onSignal = (statement: string) => preload(`process.once('SIGUSR2',()=>{${statement}})`)
 const THROW = `throw new Error('on purpose')`
+
+test('what a process preloads is not loaded by its threads', async () => {
+  const file = path.join(folder, 'preloads')
+  const counting = preload(`import{appendFileSync}from'node:fs';appendFileSync('${file}','1')`)
+  const environment = { DATABASE_URL: temporaryDatabase().url, ...counting }
+  expect(await runCommand(['migrate'], environment)).toMatchObject({ exitCode: 0 })
+  expect(readFileSync(file, 'utf8')).toBe('1')
+  const server = await startServerProcess(environment)
+  expect(await server.end()).toBe(0)
+  expect(readFileSync(file, 'utf8')).toBe('11')
+})
 
 test('an uncaught exception is logged, requests in flight get their responses, and the exit code is 1', async () => {
   const { server, token } = await startWithToken(folder, 'uncaught', { ...onSignal(THROW), SHUTDOWN_DELAY: '3s' })

@@ -54,8 +54,9 @@ function endNow(): never {
  * uncaught exception of this process.
  */
 function startThread(): Thread {
-  // No module that was preloaded for the server, such as one that measures its requests.
-  const worker = new Worker(program, { execArgv: [], workerData: running })
+  // No module that is preloaded for the server, such as one that measures its requests.
+  const withoutPreloads = { execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } }
+  const worker = new Worker(program, { ...withoutPreloads, workerData: running })
   const pending = new Map<number, Pending>()
   let failure: Error | undefined
   let lastId = 0
