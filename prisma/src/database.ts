@@ -1,6 +1,6 @@
 import { loadEngine } from './address.ts'
 import { type Engine, type OnProgress, type OpenOptions, StorageError } from './engine.ts'
-import { limitTime, REQUEST_PATIENCE, retry } from './patience.ts'
+import { limitTime } from './patience.ts'
 import { createPlants, type Plants } from './plants.ts'
 import { createTokens, readSecret, type Tokens } from './tokens.ts'
 
@@ -29,10 +29,6 @@ export interface Database {
 
 /** How long a probe may take, in milliseconds. */
 const PROBE_TIMEOUT = 2_500
-/**
- * The longest pause between two looks at a lock, in milliseconds: writers that release it only briefly are seen too.
- */
-const PROBE_PAUSE = 5
 
 /**
  * Opens a database that `migrateDatabase` has created.
@@ -89,9 +85,8 @@ export async function backupDatabase(url: string, target: string, onProgress?: O
 
 /** Explains why requests would fail now; undefined: they would not. */
 async function explain(prove: () => Promise<void>, subject: string): Promise<string | undefined> {
-  const proving = retry(prove, { patience: REQUEST_PATIENCE, maxPause: PROBE_PAUSE })
   try {
-    await limitTime(proving, PROBE_TIMEOUT, () => new StorageError(`${subject} does not respond`))
+    await limitTime(prove(), PROBE_TIMEOUT, () => new StorageError(`${subject} does not respond`))
     return undefined
   } catch (error) {
     const { message } = error as Error

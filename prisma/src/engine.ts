@@ -62,7 +62,7 @@ export interface OpenedDatabase {
   readonly prisma: Prisma
   /** What an operator should check, in a sentence. */
   readonly warning?: string | undefined
-  /** Fails if requests would fail now. It waits for no lock: it is retried while that may help. */
+  /** Fails if requests would fail now, which it waits for as long as they do. */
   probe(): Promise<void>
   /** Closes it. Call it once, after the last query. */
   close(): Promise<void>

@@ -5,15 +5,18 @@ import { StorageError } from './engine.ts'
 
 /** How long a request waits for a database that is temporarily unavailable, in milliseconds; then it gets a 503. */
 export const REQUEST_PATIENCE = 2_000
-/** The longest pause between two attempts of a startup, in milliseconds. */
-export const STARTUP_PAUSE = 500
+/** The longest pause between two attempts that a lock made fail, in milliseconds: it may be released only briefly. */
+const LOCK_PAUSE = 50
+/**
+ * The longest pause between other attempts, and the shortest one between two connections to PostgreSQL after one that
+ * failed, in milliseconds: what is starting or full is not helped by more.
+ */
+export const PAUSE = 250
 
 /** How to retry. */
 export interface RetryOptions {
   /** How long to retry, in milliseconds; 0: not at all. */
   patience: number
-  /** The longest pause between two attempts, in milliseconds. Default: 50. */
-  maxPause?: number
   /** Whether what failed may be retried, which its error alone does not tell. Default: it may. */
   mayRetry?: (error: unknown) => boolean
 }
@@ -26,16 +29,17 @@ export interface RetryOptions {
  */
 export async function retry<Result>(
   run: () => Promise<Result>,
-  { patience, maxPause = 50, mayRetry = () => true }: RetryOptions,
+  { patience, mayRetry = () => true }: RetryOptions,
 ): Promise<Result> {
   const end = performance.now() + patience
-  for (let pause = 1; ; pause = Math.min(pause * 2, maxPause)) {
+  for (let pause = 1; ; pause *= 2) {
     try {
       return await run()
     } catch (error) {
       const isTemporary = error instanceof StorageError && error.isTemporary && mayRetry(error)
       if (!isTemporary || performance.now() >= end) throw error
-      await sleep(pause * (0.5 + Math.random()))
+      const longest = error.fault === 'locked' ? LOCK_PAUSE : PAUSE
+      await sleep(Math.min(Math.min(pause, longest) * (0.5 + Math.random()), end - performance.now()))
     }
   }
 }

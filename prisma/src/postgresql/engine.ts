@@ -14,7 +14,7 @@ import type {
   WriteStatement,
 } from '../engine.ts'
 import { StorageError } from '../engine.ts'
-import { createWriteGate, limitTime, REQUEST_PATIENCE, retry, STARTUP_PAUSE } from '../patience.ts'
+import { createWriteGate, limitTime, REQUEST_PATIENCE, retry } from '../patience.ts'
 import { type ClientAdapter, createPrisma, toStatement } from '../prisma-client.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { lateError, mayHaveHappened } from './errors.ts'
@@ -29,7 +29,7 @@ const SILENCE = 2_000
 /** After this time a startup gives a statement up, in milliseconds: the network is silent. */
 const QUERY_TIMEOUT = 12_000
 /** The server may be starting too. */
-const OPENING = { patience: 10_000, maxPause: STARTUP_PAUSE }
+const OPENING = { patience: 10_000 }
 
 /** The lock of Prisma's own `migrate deploy`, so that both wait for each other. */
 const MIGRATION_LOCK = 'SELECT pg_advisory_xact_lock(72707369)'
@@ -97,10 +97,13 @@ async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptio
   })
   const giveUp = () => lateError(subject)
   const gate = createWriteGate(timeout, giveUp)
-  const run: RunStatement = (statement, query) =>
-    statement.kind === 'read'
-      ? limitTime(runRead(pool, statement, query, patience), timeout, giveUp)
-      : gate.run(() => runWrite(pool, statement, query, patience))
+  const run: RunStatement = (statement, query) => {
+    if (statement.kind === 'read') {
+      return retry(() => limitTime(runRead(pool, statement, query), timeout, giveUp), { patience })
+    }
+    const { attempt, mayRetry } = prepareWrite(pool, statement, query)
+    return retry(() => gate.run(attempt), { patience, mayRetry })
+  }
   const runNamed = (statement: ReadStatement | WriteStatement, values: SqlValue[]) =>
     run(statement, { name: address.isPooled ? undefined : NAMES.get(statement), text: statement.sql, values })
   return {
@@ -108,7 +111,7 @@ async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptio
       (await runNamed(statement, values)).rows as Row[],
     write: async (statement, values) => (await runNamed(statement, values)).rowCount ?? 0,
     prisma: createPrisma(PrismaClient, await createClientAdapter(run, schemaName)),
-    probe: () => prove(gate.hasFailed()),
+    probe: () => retry(() => prove(gate.hasFailed()), { patience: REQUEST_PATIENCE }),
     close: pool.close,
   }
 }
@@ -184,23 +187,20 @@ const READ_ONLY = `SET TRANSACTION READ ONLY; SELECT WHERE ${ON_PRIMARY}`
 const WRITES = '25006'
 
 /** Runs a statement that reads: as it is if it has its condition, any other in a transaction that only reads. */
-function runRead(pool: Pool, { hasCondition }: ReadStatement, query: Query, patience: number): Promise<Rows> {
-  const inTransaction = async () => {
-    await using transaction = await pool.beginTransaction(READ_ONLY)
-    return await transaction.run(query).catch((error) => {
-      // The transaction is what rejects it, not the server: a mistake in the statement.
-      throw error.cause?.code === WRITES ? error.cause : error
-    })
-  }
-  return retry(() => (hasCondition ? pool.run(query) : inTransaction()), { patience })
+async function runRead(pool: Pool, { hasCondition }: ReadStatement, query: Query): Promise<Rows> {
+  if (hasCondition) return pool.run(query)
+  await using transaction = await pool.beginTransaction(READ_ONLY)
+  return await transaction.run(query).catch((error) => {
+    // The transaction is what rejects it, not the server: a mistake in the statement.
+    throw error.cause?.code === WRITES ? error.cause : error
+  })
 }
 
 /**
- * Runs a statement that writes: as it is if it has its condition, any other in a transaction, whose commit fails where
- * it would not be durable. It is repeated where it says that it may run twice, or it cannot have happened.
+ * Prepares a statement that writes: as it is if it has its condition, any other in a transaction, whose commit fails
+ * where it would not be durable. It may be retried where it says that it may run twice, or it cannot have happened.
  */
-function runWrite(pool: Pool, statement: WriteStatement, query: Query, patience: number): Promise<Rows> {
-  const { hasCondition = false, mayRepeat } = statement
+function prepareWrite(pool: Pool, { hasCondition = false, mayRepeat }: WriteStatement, query: Query) {
   let isCommitting = false
   const inTransaction = async () => {
     await using transaction = await pool.beginTransaction()
@@ -210,8 +210,10 @@ function runWrite(pool: Pool, statement: WriteStatement, query: Query, patience:
     return result
   }
   const hasHappened = (error: unknown) => (hasCondition ? mayHaveHappened(error) : isCommitting)
-  const mayRetry = (error: unknown) => mayRepeat || !hasHappened(error)
-  return retry(() => (hasCondition ? pool.run(query) : inTransaction()), { patience, mayRetry })
+  return {
+    attempt: () => (hasCondition ? pool.run(query) : inTransaction()),
+    mayRetry: (error: unknown) => mayRepeat || !hasHappened(error),
+  }
 }
 
 /** What a statement returns. */

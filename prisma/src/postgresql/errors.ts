@@ -99,9 +99,9 @@ export function translate(error: unknown, subject: string): unknown {
   return new StorageError(`${subject} ${sentence.replace('$', () => reason)}`, { ...fields, cause: error })
 }
 
-/** Creates the error of what this process gives up. */
+/** Creates the error of what this process gives up, which is not retried: it may happen yet. */
 export function lateError(subject: string): StorageError {
-  return new StorageError(`${subject} ${UNREACHABLE}`, later())
+  return new StorageError(`${subject} ${UNREACHABLE}`)
 }
 
 /** Returns whether what failed may have happened all the same: nothing came back. */

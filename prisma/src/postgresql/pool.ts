@@ -1,6 +1,7 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
 import type { Connection, SqlValue, Transaction } from '../engine.ts'
+import { PAUSE } from '../patience.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { describeError, translate } from './errors.ts'
 import { DURABLY, IN_UTC, ON_PRIMARY } from './statements.ts'
@@ -77,11 +78,48 @@ export function openSharedPool(address: Address, timeout: number): Pool {
   })
 }
 
+/** The driver's class of connections to each address. */
+const clients = new WeakMap<Address, typeof pg.Client>()
+
+/**
+ * Creates a class of connections that open one after the other. After one that failed, the others fail with its error,
+ * and the next one may try in a moment: all that wait share one attempt.
+ */
+function createPacedClient(): typeof pg.Client {
+  let last: Promise<unknown> = Promise.resolve()
+  let failure: Error | undefined
+  return class extends pg.Client {
+    override connect(callback?: unknown): Promise<this> {
+      // The driver's pool gives it, and listens for errors from then on: it is called without another turn.
+      const settle = callback as (error?: Error) => void
+      const connect = () =>
+        new Promise<void>((resolve) => {
+          if (failure) {
+            settle(failure)
+            resolve()
+            return
+          }
+          super.connect((error?: Error) => {
+            failure = error
+            if (error) setTimeout(() => (failure = undefined), PAUSE).unref()
+            settle(error)
+            resolve()
+          })
+        })
+      last = last.then(connect)
+      return last.then(() => this)
+    }
+  }
+}
+
 /** Opens a pool of connections. */
 export function openPool(address: Address, settings: pg.PoolConfig): Pool {
   const subject = describeDatabase(address)
   const sockets = new Set<Socket>()
+  const Client = clients.get(address) ?? createPacedClient()
+  clients.set(address, Client)
   const pool = new pg.Pool({
+    Client,
     connectionTimeoutMillis: CONNECT_TIMEOUT,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY,

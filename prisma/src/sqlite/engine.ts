@@ -127,11 +127,13 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
 
     // Where a write has failed, or the disk looks full or read-only, a page is written: only that shows when it is
     // over, since clients stop writing to a server that is not ready.
-    probe: () =>
-      watch(async () => {
+    probe() {
+      const prove = async () => {
         const writesPage = gate.hasFailed() || (await looksUnwritable(file))
         await write(() => thread.probe(writesPage))
-      }),
+      }
+      return retry(() => watch(prove), { patience: REQUEST_PATIENCE })
+    },
 
     async close() {
       // SQLite would write to files of others. The end of the process writes nothing either: threads end first, and the

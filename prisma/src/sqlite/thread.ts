@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Transaction } from '../engine.ts'
-import { type RetryOptions, retry, STARTUP_PAUSE } from '../patience.ts'
+import { type RetryOptions, retry } from '../patience.ts'
 import { toConnection } from './driver-adapter.ts'
 import { toError } from './errors.ts'
 import type { OpenedFiles } from './file-guard.ts'
@@ -109,7 +109,7 @@ function startThread(): Thread {
 }
 
 /** Another process may be migrating, opening or recovering the file. */
-export const OPENING: RetryOptions = { patience: 30_000, maxPause: STARTUP_PAUSE }
+export const OPENING: RetryOptions = { patience: 30_000 }
 
 /**
  * Starts a thread that opens a file, see {@link FileOperations.open}.

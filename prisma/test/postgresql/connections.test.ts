@@ -1,0 +1,69 @@
+/** How a server connects: how often while PostgreSQL cannot be reached, and what it says where no connection is free. */
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { openDatabase } from '@plant-store/prisma'
+import { expect, test } from 'vitest'
+import { startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
+import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
+import { until } from '../../../test/helpers/programs.ts'
+import { afterFile } from '../../../test/helpers/temporary.ts'
+import { outcomeOf } from '../helpers/open-client.ts'
+
+/** The shortest time between two attempts, in milliseconds; timers may be early by one. */
+const INTERVAL = 249
+const PLANT = { account: 'alice', id: '1', name: 'Ficus', tag: null }
+
+const postgresql = await startOwnPostgresql()
+await postgresql.create('plants')
+const network = await startFaultyNetwork(postgresql.port)
+afterFile(network[Symbol.asyncDispose])
+const opened = await openDatabase(network.url('plants'))
+afterFile(opened.close)
+// Loading Prisma Client takes longer on a busy machine than a request may.
+await until(() =>
+  opened.tokens.isEmpty().then(
+    () => true,
+    () => false,
+  ),
+)
+
+/** Starts what listens like PostgreSQL, and rejects each connection with an error, or without a word. */
+async function startRejecting(code?: string) {
+  const attempts: number[] = []
+  const fields = `SFATAL\0VFATAL\0C${code}\0Mno connection now\0\0`
+  const length = Buffer.alloc(4)
+  length.writeInt32BE(fields.length + length.length)
+  const server = createServer((socket) => {
+    attempts.push(performance.now())
+    socket.on('error', () => {})
+    if (code === undefined) socket.resetAndDestroy()
+    else socket.once('data', () => socket.end(Buffer.concat([Buffer.from('E'), length, Buffer.from(fields)])))
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  afterFile(() => void server.close())
+  return { port: (server.address() as AddressInfo).port, attempts }
+}
+
+test.each([
+  ['refuses connections', undefined, /does not respond: check/],
+  ['starts', '57P03', /cannot be reached \(no connection now\): check/],
+  ['is full', '53300', /fails: no connection now/],
+])('while PostgreSQL %s, all that wait share one attempt in 250 ms', async (_, code, reason) => {
+  const { port, attempts } = await startRejecting(code)
+  network.lead(port)
+  network.cutAll()
+  const { plants, tokens, whyUnavailable } = opened
+  const requests = () => [
+    ...Array.from({ length: 20 }, () => plants.read('alice', { limit: 1 })),
+    tokens.find(['hash']),
+    plants.insert([PLANT]),
+    tokens.list(),
+  ]
+  const probe = whyUnavailable()
+  for (const outcome of await Promise.all(requests().map(outcomeOf))) expect(outcome).toMatch(reason)
+  expect(await probe).toMatch(reason)
+  const gaps = attempts.slice(1).map((time, index) => time - (attempts[index] ?? 0))
+  expect(Math.min(...gaps)).toBeGreaterThan(INTERVAL)
+  network.lead(postgresql.port)
+  await expect.poll(whyUnavailable).toBe(undefined)
+})
