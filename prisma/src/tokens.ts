@@ -7,8 +7,11 @@ export interface Tokens {
   create(token: NewTokenRow): Promise<TokenRow>
   /** Returns all tokens, or those of an account, oldest first. */
   list(account?: string): Promise<TokenRow[]>
-  /** Revokes a token; undefined where no token has this id. Revoking it again keeps the first time. */
-  revoke(id: string): Promise<TokenRow | undefined>
+  /**
+   * Revokes a token; undefined where no token has this id. Revoking it again keeps the first time; `isNew` is whether
+   * this call, and no other, has revoked it.
+   */
+  revoke(id: string): Promise<(TokenRow & { readonly isNew: boolean }) | undefined>
   /** Returns the tokens with these hashes, in order, even if they are expired or revoked. */
   find(hashes: readonly string[]): Promise<(TokenRow | undefined)[]>
   /** Returns whether there is no token. */
@@ -65,9 +68,9 @@ export function createTokens({ read, prisma: { token: table } }: OpenedDatabase,
     },
 
     async revoke(id) {
-      await table.updateMany({ where: { id, revokedAt: null }, data: { revokedAt: new Date() } })
+      const { count } = await table.updateMany({ where: { id, revokedAt: null }, data: { revokedAt: new Date() } })
       const token = await table.findFirst({ where: { id } })
-      return token ? toTokenRow(token) : undefined
+      return token ? { ...toTokenRow(token), isNew: count > 0 } : undefined
     },
 
     isEmpty: async () => (await table.findFirst({ select: { id: true } })) === null,

@@ -98,10 +98,13 @@ function toPrismaValue(value: Value, type: ColumnType | undefined): string | num
   return type === ColumnTypeEnum.Int32 ? Math.trunc(value) : value
 }
 
-/** By hand, a time may be milliseconds since 1970, or `CURRENT_TIMESTAMP`, which Prisma would read as local time. */
+/**
+ * By hand, a time may be milliseconds since 1970, or `CURRENT_TIMESTAMP`, which Prisma would read as local time. What is
+ * not a time becomes an invalid date.
+ */
 function toTime(value: string | number | bigint): string {
-  if (typeof value !== 'string') return new Date(Number(value)).toISOString()
-  return /(Z|[+-]\d\d:\d\d)$/i.test(value) ? value : `${value}Z`
+  if (typeof value !== 'string') return new Date(Number(value)).toJSON() ?? ''
+  return /^[\d-]+[T ][\d:.]+$/.test(value) ? `${value}Z` : value
 }
 
 /** Returns what Prisma Client understands of a unique key that is taken, and of a mistake in SQL. */

@@ -246,7 +246,9 @@ test('a token is found by its hash, with all that Prisma Client has stored', asy
     await tokens.create({ ...newToken('labelled', new Date('2031-02-03T04:05:06.789Z')), label: 'a "label"' }),
     await tokens.create(newToken('revoked', new Date('2001-01-01T00:00:00.001Z'))),
   ]
-  stored[2] = (await tokens.revoke('revoked')) ?? expect.unreachable()
+  const { isNew, ...revoked } = (await tokens.revoke('revoked')) ?? expect.unreachable()
+  expect(isNew).toBe(true)
+  stored[2] = revoked
   expect(await tokens.find(stored.map(({ id }) => `hash of ${id}`))).toEqual(stored)
   expect(await tokens.list()).toEqual(stored)
   expect([await tokens.list('älice'), await tokens.list('alice')]).toEqual([stored, []])

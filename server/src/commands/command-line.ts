@@ -4,7 +4,7 @@ import { DEFAULT_DATABASE_URL, StorageError } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { type Environment, loadSettings, OperatorError, readSettings, readVersion } from '../settings.ts'
 import { createLog, type LogStream } from '../telemetry/log.ts'
-import { type Context, createProgress } from './context.ts'
+import { type Context, createProgress, escapeInvisible } from './context.ts'
 import { backup, type CopyOptions, checkReadiness, copy, migrate } from './maintenance.ts'
 import { createToken, listTokens, revokeToken } from './token.ts'
 
@@ -109,7 +109,7 @@ function createRunner({ environment, stdout, stderr }: Required<Surroundings>): 
     if (log !== stderr) end()
     const print = (text: string) => {
       end()
-      return writeLine(stdout, text)
+      return writeLine(stdout, text.split('\n').map(escapeInvisible).join('\n'))
     }
     let isLogged = false
     try {

@@ -16,6 +16,15 @@ export interface Context {
   isTerminal: boolean
 }
 
+/**
+ * Escapes what a terminal would act on, such as control characters and those that reverse the text, as `\\u202e`: also in
+ * JSON, which stays the same.
+ */
+export function escapeInvisible(text: string): string {
+  const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (found) => found.split('').map(escapeUnit).join(''))
+}
+
 /** How often a terminal shows how far a step is, and how often another output has a line, in milliseconds. */
 const TERMINAL_INTERVAL = 200
 const LINE_INTERVAL = 10_000

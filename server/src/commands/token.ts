@@ -10,7 +10,7 @@ import {
   tokenState,
 } from '../accounts/tokens.ts'
 import { OperatorError, ownCommand, parseDuration } from '../settings.ts'
-import type { Context } from './context.ts'
+import { type Context, escapeInvisible } from './context.ts'
 
 /** How long a command waits for a locked database, in milliseconds: longer than a request, since no client waits. */
 const PATIENCE = 30_000
@@ -49,23 +49,21 @@ export async function createToken(
 export async function listTokens({ settings, print }: Context, { account, active, json }: TokenOptions): Promise<void> {
   await withTokens(settings.databaseUrl, async (store) => {
     const tokens = (await store.list(account)).filter((token) => !active || tokenState(token) === 'active')
-    const described = tokens.map((token) => ({ ...token, state: tokenState(token) }))
+    const described = tokens.map((token) => ({ ...token, ...showTimes(token), state: tokenState(token) }))
     await print(json ? JSON.stringify(described, null, 2) : formatTable(tokens))
   })
 }
 
-/** Revokes a token. One that is revoked already keeps its time, and is not logged again. */
+/** Revokes a token. One that is revoked already keeps its time, and is not logged again, however many do it together. */
 export async function revokeToken({ settings, logger, print }: Context, id: string): Promise<void> {
-  const begin = new Date()
   await withTokens(settings.databaseUrl, async (tokens) => {
     const token = await tokens.revoke(id)
-    if (!token?.revokedAt) {
+    if (!token) {
       throw new OperatorError(`token "${id}" does not exist; list them with: ${ownCommand} token list`, 1)
     }
     const name = `${token.id} of the account "${token.account}"`
-    const isNew = token.revokedAt >= begin
-    if (isNew) logTokenEvent(logger, 'token revoked', token)
-    await print(isNew ? `revoked ${name}` : `${name} was already revoked at ${token.revokedAt.toISOString()}`)
+    if (token.isNew) logTokenEvent(logger, 'token revoked', token)
+    await print(token.isNew ? `revoked ${name}` : `${name} was already revoked at ${showTimes(token).revokedAt}`)
   })
 }
 
@@ -106,19 +104,17 @@ function formatTable(tokens: readonly Token[]): string {
     tokenState(token),
     token.account,
     token.scopes.join(','),
-    formatTime(token.createdAt),
-    formatTime(token.expiresAt),
-    formatTime(token.revokedAt),
+    ...Object.values(showTimes(token)).map((time) => time?.slice(0, 19).replace('T', ' ') ?? '-'),
     token.label ?? '',
   ])
-  // A label may have what a terminal would act on.
-  const cells = [header, ...rows].map((row) => row.map((cell) => cell.replace(/\p{Cc}/gu, '?')))
-  const widths = header.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
+  const cells = [header, ...rows].map((row) => row.map(escapeInvisible))
+  const widths = header.map((_, column) => cells.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), 0))
   const lines = cells.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
   return lines.map((line) => line.trimEnd()).join('\n')
 }
 
-/** Formats a time in UTC. One that was written by hand may be invalid. */
-function formatTime(time: Date | null): string {
-  return time?.toJSON()?.slice(0, 19).replace('T', ' ') ?? '-'
+/** Returns the times of a token as text in UTC. One that was written by hand may be `invalid`. */
+function showTimes({ createdAt, expiresAt, revokedAt }: Token) {
+  const show = (time: Date | null) => time && (time.toJSON() ?? 'invalid')
+  return { createdAt: show(createdAt), expiresAt: show(expiresAt), revokedAt: show(revokedAt) }
 }

@@ -167,6 +167,9 @@ function openFile(fd: number): Writable {
   })
 }
 
+/** What a terminal would act on, and JSON does not escape. */
+const INVISIBLE = /[\x80-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu
+
 /** Loads what makes lines readable only for a terminal. */
 async function createPrettyFormat(): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty')
@@ -174,5 +177,8 @@ async function createPrettyFormat(): Promise<(line: string) => string> {
   // Where it hides the object, a single line has no end.
   const format = prettyFactory({ ...options, singleLine: true })
   const formatRequest = prettyFactory({ ...options, hideObject: true })
-  return (line) => (line.includes('"event":"request"') ? formatRequest(line) : format(line))
+  return (line) => {
+    const shown = line.replace(INVISIBLE, '?')
+    return line.includes('"event":"request"') ? formatRequest(shown) : format(shown)
+  }
 }

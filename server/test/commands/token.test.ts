@@ -1,7 +1,7 @@
 /** The commands that create, list and revoke tokens. */
 import { Writable } from 'node:stream'
 import { beforeEach, expect, test } from 'vitest'
-import { newDatabase } from '../../../test/helpers/database/databases.ts'
+import { engine, newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { runCommandLine } from '../../src/commands/command-line.ts'
 import { openMemory } from '../helpers/log-lines.ts'
@@ -43,7 +43,7 @@ test('create and revoke exit with 1 where the line that logs them is not written
 })
 
 test('create --json prints the token with what it is for, which list shows too', async () => {
-  const label = 'a\u001b]0;title\u0007b\r\nc\u0085d 👩\u200d🌾 é'
+  const label = 'a\u001b]0;title\u0007b\r\nc\u0085d\u2028\u202e\u{e0001} 🌾 é'
   const options = ['--scope', 'read', '--expires', '90d', '--label', label]
   const { token, ...created } = JSON.parse(await create('--json', ...options))
   expect(token).toMatch(/^pst_[0-9A-Za-z]{49}$/)
@@ -61,9 +61,11 @@ test('create --json prints the token with what it is for, which list shows too',
   expect(listed).toMatchObject({ ...created, state: 'active', revokedAt: null })
   expect(Math.round((Date.parse(listed.expiresAt) - Date.parse(listed.createdAt)) / DAY)).toBe(90)
   const { stdout: table } = await run('list')
-  // A terminal gets no control character.
+  // A terminal gets nothing that it acts on.
   expect(table).toMatch(/^ID +STATE +ACCOUNT +SCOPES +CREATED +EXPIRES +REVOKED +LABEL\n/)
-  expect(table).toContain(' a?]0;title?b??c?d 👩\u200d🌾 é\n')
+  const shown = String.raw` a\u001b]0;title\u0007b\u000d\u000ac\u0085d\u2028\u202e\udb40\udc01 🌾 é`
+  expect(table).toContain(`${shown}\n`)
+  expect((table + json.stdout).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
   for (const secret of [token, other.token]) expect(table + json.stdout).not.toContain(secret)
   expect(await list('--account', 'bob')).toEqual([])
 })
@@ -94,6 +96,36 @@ test('list marks tokens that expired or were revoked, and --active leaves them o
   expect(await list('--active')).toMatchObject([{ id: active }])
 })
 
+test('list shows a time that is not one as invalid, and its token is not active', async () => {
+  const { id } = JSON.parse(await create('--json'))
+  const times = { sqlite: ['9000000000000000', "'tomorrow'", "x'00'"], postgresql: ["'infinity'", "'-infinity'"] }
+  for (const time of times[engine]) {
+    await runSql(environment.DATABASE_URL, `UPDATE "Token" SET "expiresAt" = ${time}, "revokedAt" = NULL`)
+    expect((await run('list')).stdout, time).toMatch(/ expired .* invalid +-\n$/)
+    expect(await list(), time).toMatchObject([{ id, state: 'expired', expiresAt: 'invalid', revokedAt: null }])
+    expect(await list('--active'), time).toEqual([])
+    await runSql(environment.DATABASE_URL, `UPDATE "Token" SET "revokedAt" = ${time}`)
+    expect((await run('revoke', id)).stdout, time).toMatch(/ was already revoked at invalid\n$/)
+  }
+})
+
+// As text, PostgreSQL's are the same.
+test.runIf(engine === 'sqlite')('list takes any number of tokens', async () => {
+  await runSql(
+    environment.DATABASE_URL,
+    `INSERT INTO "Token" ("id", "hash", "account", "scopes") WITH RECURSIVE numbers(n) AS (
+      SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 140000) SELECT n, n, 'bob', 'read' FROM numbers`,
+  )
+  expect((await run('list')).stdout.split('\n').length).toBe(140_002)
+})
+
+test('of several that revoke a token at the same time, one says that it did, and logs it', async () => {
+  const { id } = JSON.parse(await create('--json'))
+  const results = await Promise.all(Array.from({ length: 3 }, () => run('revoke', id)))
+  expect(results.filter(({ stdout }) => stdout.startsWith('revoked'))).toHaveLength(1)
+  expect(results.filter(({ stderr }) => stderr.includes('token revoked'))).toHaveLength(1)
+})
+
 test('revoke logs it once, keeps the first time, and fails for an unknown id', async () => {
   expect(await run('revoke', 'no such')).toEqual({
     exitCode: 1,
@@ -107,4 +139,10 @@ test('revoke logs it once, keeps the first time, and fails for an unknown id', a
   const [{ revokedAt }] = await list()
   const stdout = `${id} of the account "alice" was already revoked at ${revokedAt}\n`
   expect(await run('revoke', id)).toEqual({ exitCode: 0, stdout, stderr: '' })
+  await runSql(environment.DATABASE_URL, `UPDATE "Token" SET "account" = 'a\u202eb\u009b', "revokedAt" = NULL`)
+  const [output, terminal] = [openMemory(), openMemory()]
+  const streams = { stdout: output.stream, stderr: Object.assign(terminal.stream, { isTTY: true }) }
+  expect(await runCommandLine(['token', 'revoke', id], { environment, ...streams })).toBe(0)
+  expect(output.text()).toBe(`revoked ${id} of the account "a\\u202eb\\u009b"\n`)
+  expect(terminal.text()).toContain('"account":"a?b?"')
 })
