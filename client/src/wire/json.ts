@@ -58,19 +58,36 @@ export function whyNotExact(value: unknown): string | undefined {
 type Report = (message: string) => void
 
 /**
- * Writes a value as JSON, with every bigint as an integer: Node.js 20 and Safari before 18.4 lack `JSON.rawJSON`. A
- * bigint is marked with U+0000, which no text may contain, and unquoted afterwards.
+ * Writes a value as JSON, with every bigint as an integer: Node.js 20 and Safari before 18.4 lack `JSON.rawJSON`.
+ *
+ * @returns undefined where `JSON.stringify` does: for undefined, and an object whose `toJSON` returns that
  */
-export function writeJson(value: unknown, report: Report): string {
-  function mark(this: Readonly<Record<string, unknown>>, key: string, written: unknown): unknown {
-    // Before the app's own `toJSON`, which many apps add to bigints.
-    const own = this[key]
-    const reason = whyNotExact(own)
-    if (reason) report(reason)
-    return typeof own === 'bigint' ? `\0${own}` : written
-  }
-  const json: string | undefined = JSON.stringify(value, mark)
-  return (json ?? '').replace(/"\\u0000(-?\d+)"/g, '$1')
+export function writeJson(value: unknown, report: Report): string | undefined {
+  const own = toPlain(value)
+  const reason = whyNotExact(own)
+  if (reason) report(reason)
+  if (typeof own === 'bigint') return String(own)
+  if (Object(own) !== own) return JSON.stringify(own)
+  // An item that is nothing would be read as `null`, and a hole is one.
+  if (Array.isArray(own)) return `[${Array.from(own, (item) => writeJson(item, report) ?? report('must be JSON'))}]`
+  const members = Object.entries(own as object).map(([name, part]) => [
+    writeJson(name, report),
+    writeJson(part, report),
+  ])
+  return `{${members.filter(([, text]) => text !== undefined).map((member) => member.join(':'))}}`
+}
+
+/** Returns what `JSON.stringify` writes of an object: the result of its `toJSON`, and the value in a `new String('a')`. */
+function toPlain(value: unknown): unknown {
+  const own = unbox(value)
+  // Not that of a bigint, which many apps add.
+  return Object(own) === own && typeof Object(own).toJSON === 'function' ? unbox(Object(own).toJSON()) : own
+}
+
+/** Returns the primitive value of its object, and any other value as it is. */
+function unbox(value: unknown): unknown {
+  const tag = Object.prototype.toString.call(value)
+  return /^\[object (Boolean|Number|String|BigInt)]$/.test(tag) ? value?.valueOf() : value
 }
 
 /** Writes a value as text, for a path or a query. */

@@ -61,15 +61,17 @@ export function writeRequest(route: Route, input: unknown, page: Fields = {}): W
     const report = (message: string) => {
       if (issues.at(-1)?.path !== name) issues.push({ path: name, message })
     }
-    if (value === undefined) {
+    const values: unknown[] = Array.isArray(value) ? value : [value]
+    const isExact = (each: unknown) => isInt64(each) || (each === null && nullable.includes(name))
+    if (value !== undefined && int64s[name] === true && !values.every(isExact))
+      report('must be a bigint or a safe integer (int64)')
+    const written = body.includes(name) ? writeJson(value, report) : value
+    if (written === undefined) {
       if (required.includes(name)) report('is required')
       continue
     }
-    const values: unknown[] = Array.isArray(value) ? value : [value]
-    const isExact = (each: unknown) => isInt64(each) || (each === null && nullable.includes(name))
-    if (int64s[name] === true && !values.every(isExact)) report('must be a bigint or a safe integer (int64)')
     if (query.includes(name)) for (const each of values) pairs.push(`${name}=${writeText(each, report)}`)
-    if (body.includes(name)) members.push(`"${name}":${writeJson(value, report)}`)
+    if (body.includes(name)) members.push(`"${name}":${written}`)
     target = target.replace(`{${name}}`, () => {
       const segment = writeText(value, report)
       // URL parsers remove these segments, which makes it another path.

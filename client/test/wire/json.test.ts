@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { codePoint } from '../../../test/helpers/code-points.ts'
 import { runs } from '../../../test/helpers/long-tests.ts'
 import { stringify } from '../../../test/helpers/operations.ts'
-import { type Int64s, readJson } from '../../src/wire/json.ts'
+import { type Int64s, readJson, writeJson } from '../../src/wire/json.ts'
 
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
 const edges = [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 10n ** 15n, -(10n ** 15n), 0n]
@@ -40,13 +40,27 @@ const { sample } = fc.letrec<{ sample: Sample; list: Sample; object: Sample }>((
   }),
 }))
 
-test('an int64 at any place is read as it was written, and everything else as JSON.parse reads it', () => {
+test('an int64 at any place is read as it is written, and everything else as JSON reads and writes it', () => {
   const property = fc.property(sample, fc.constantFrom('', ' ', '\n\t'), ([value, int64s = {}], space) => {
     const json = String(stringify(value, space))
     expect(readJson(json, int64s)).toEqual(value)
     expect(readJson(json, {})).toEqual(JSON.parse(json))
+    expect(writeJson(value, () => {})).toBe(stringify(value))
   })
   fc.assert(property, { numRuns: runs(1_000) })
+})
+
+test('what objects stand for is written as JSON.stringify writes it, and a bigint exactly', () => {
+  const plant = {
+    id: Object(9007199254740993n),
+    name: Object('Ficus'),
+    size: Object(1.5),
+    tag: { toJSON: () => undefined },
+  }
+  const bed = { plants: [plant], at: new Date(0), note: { toJSON: () => ({ toJSON: 1n }) }, none: undefined }
+  const json =
+    '{"plants":[{"id":9007199254740993,"name":"Ficus","size":1.5}],"at":"1970-01-01T00:00:00.000Z","note":{"toJSON":1}}'
+  expect(writeJson(bed, expect.fail)).toBe(json)
 })
 
 const MAX = '9223372036854775807'
