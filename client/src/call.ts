@@ -10,12 +10,13 @@ import {
 } from './errors.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type Attempt, CONFLICT, type Hooks, mergeOptions, type Settings, type Signal, whyNotToken } from './options.ts'
+import { type Retries, takeRetry } from './retry.ts'
 import { observe, orUndefined, rejectArgument } from './values.ts'
 import { defaultHeaders, type Fields, readHeaders, withoutNull, writeRequest } from './wire/request.ts'
 import { type Returns, readData, readHead, readText } from './wire/response.ts'
 
 /** A call of an operation, and how far it is. */
-export interface Call extends CallInfo, Returns {
+export interface Call extends CallInfo, Returns, Retries {
   readonly operation: OperationName
   /** The options of the call, merged into those of its client. */
   readonly settings: Settings
@@ -23,7 +24,6 @@ export interface Call extends CallInfo, Returns {
   readonly body: string | undefined
   /** The requests that were sent: an attempt without a token, or with a hook that failed, sends none. */
   attempts: number
-  retries: number
   /** The token of the next attempt, or the function that returns it. */
   token: Settings['token']
   /** Whether a function can be asked for a token once more, after a 401. Such an attempt is not a retry. */
@@ -163,23 +163,13 @@ function toError(thrown: unknown, call: CallInfo): PlantStoreError {
   return new ConnectionError('connection', `connection failed${reason}`, call, { cause: thrown }) as PlantStoreError
 }
 
-/** How many points a client may spend on retries. */
-const MAX_SPENT = 500
-
 /** Decides about the next attempt. Returns the delay before it in milliseconds; undefined if there is none. */
 function nextDelay(error: PlantStoreError, call: Call): number | undefined {
-  const { token, retries, retryDelay, budget } = call.settings
-  const { status, retryAfterMs = 0 } = error as Partial<ResponseHead>
   if (!error.retryable || findAbort(call)) return undefined
-  if (status === 401) {
-    Object.assign(call, { token, renewable: false })
-    return 0
-  }
-  const cost = error.kind === 'timeout' ? 10 : 5
-  if (call.retries >= retries || budget.spent + cost > MAX_SPENT) return undefined
-  budget.spent += cost
-  // Full jitter, so that clients that failed together do not retry together.
-  return retryAfterMs + Math.random() * Math.min(Math.max(5_000, retryDelay), retryDelay * 2 ** call.retries++)
+  if (error.kind !== 'api' || error.status !== 401) return takeRetry(error, call)
+  // Another token is not a retry.
+  Object.assign(call, { token: call.settings.token, renewable: false })
+  return 0
 }
 
 /**

@@ -1,17 +1,14 @@
 // biome-ignore-all lint/complexity/noThisInStatic: `this` is the class on the right of `instanceof`, often a derived one.
 import type { ErrorCode } from './generated/error-codes.ts'
 import type { ErrorBody } from './generated/types.ts'
+import { isRetryable, type Repetition } from './retry.ts'
 
 /** What errors and responses know of their call. */
-export interface CallInfo {
+export interface CallInfo extends Repetition {
   readonly method: string
   readonly url: string
   /** How many requests were sent. */
   readonly attempts: number
-  /** Whether a request that may have been processed can be sent again. Default: true. */
-  readonly idempotent?: boolean | undefined
-  /** Whether a 401 can be followed by another token. Default: false. */
-  readonly renewable?: boolean | undefined
   /** The failure of the attempt before. */
   readonly lastFailure?: PlantStoreError | undefined
 }
@@ -74,7 +71,7 @@ abstract class BaseError extends Error {
     const { method, url, attempts = 0, lastFailure } = call
     // `fields` is also the `ErrorOptions` of `Error`, which takes its `cause` and ignores the rest.
     super(url ? `${method} ${shorten(url)}: ${detail}${attempts > 1 ? ` (attempt ${attempts})` : ''}` : detail, fields)
-    const retryable = isRetryable(kind, detail, call, fields)
+    const retryable = isRetryable({ kind, detail, ...fields }, call)
     Object.assign(this, { kind, method, url, attempts, detail, retryable, ...fields })
     // Not enumerable, because they may have a secret: `console.log`, `{ ...error }` and `toJSON` leave them out.
     const hidden = { headers: { value: headers }, reason: { value: reason }, lastFailure: { value: lastFailure } }
@@ -102,26 +99,6 @@ abstract class BaseError extends Error {
 /** Cuts a URL, or a text with one, which would fill a message. */
 function shorten(text: string): string {
   return text.replace(/^(.{200}).+/, '$1…')
-}
-
-/** The kinds and statuses of temporary failures: from 520 on those of a CDN that does not reach the service. */
-const TEMPORARY = /^(connection|timeout|token|408|429|50[0234]|52[0-4]|530)$/
-
-/** What no retry changes: a certificate that is not trusted, a port or a signal of another realm that `fetch` refuses. */
-const PERMANENT = /certificate|CERT|bad port|AbortSignal/
-
-/** Decides whether a failure may be temporary, and its request can be sent again. */
-function isRetryable(
-  kind: string,
-  detail: string,
-  { idempotent = true, renewable = false }: Partial<CallInfo>,
-  { status, retryAfterMs = 0 }: Partial<ResponseHead>,
-): boolean {
-  if (kind === 'api' && status === 401) return renewable
-  if (!TEMPORARY.test(`${status ?? kind}`) || retryAfterMs > 60_000) return false
-  // 408: the request did not arrive in time. 429: it was one too many. A 503 may follow a lost commit.
-  if (!idempotent && kind !== 'token' && !(kind === 'api' && [408, 429].includes(status as number))) return false
-  return kind !== 'connection' || !PERMANENT.test(detail)
 }
 
 /**
