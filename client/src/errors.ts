@@ -162,9 +162,9 @@ export class MalformedResponseError extends ResponseError {
   declare readonly text: string | undefined
 
   /** @internal */
-  constructor(reason: string, head: ResponseHead, call: CallInfo, text?: string) {
-    const detail = `responded ${head.status} with ${shorten(reason)}${text ? `: ${text}` : ''}`
-    super('malformed-response', detail, call, { ...head, text })
+  constructor(reason: string, head: ResponseHead, call: CallInfo, fields: { text?: string; retryable?: boolean } = {}) {
+    const detail = `responded ${head.status} with ${shorten(reason)}${fields.text ? `: ${fields.text}` : ''}`
+    super('malformed-response', detail, call, { ...head, text: undefined, ...fields })
   }
 }
 

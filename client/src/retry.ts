@@ -25,8 +25,11 @@ export interface Retries {
 /** The kinds and statuses of temporary failures: from 520 on those of a CDN that does not reach the service. */
 const TEMPORARY = /^(connection|timeout|token|408|429|50[0234]|52[0-4]|530)$/
 
-/** What no retry changes: a certificate that is not trusted, a port or a signal of another realm that `fetch` refuses. */
-const PERMANENT = /certificate|CERT|bad port|AbortSignal/
+/**
+ * What no retry changes: a certificate that is not trusted, a port or a signal of another realm that `fetch` refuses, a
+ * redirect that it neither follows nor returns, as Electron's and one with `redirect: 'error'`.
+ */
+const PERMANENT = /certificate|CERT|bad port|AbortSignal|Redirect was cancelled|unexpected redirect/
 
 /** The longest `Retry-After` that a call waits for, in milliseconds: what waits a minute for a plant has given up. */
 const MAX_RETRY_AFTER = 60_000

@@ -36,7 +36,8 @@ interface Reader {
  *
  * @param limit in bytes. Where `fetch` has no streams, as in React Native, all of it was read,
  *   and its characters count.
- * @throws {MalformedResponseError} if the response is larger. The rest is not read, and its connection is closed.
+ * @throws {MalformedResponseError} if the response is larger, or that of a redirect which `fetch` has followed: it may
+ *   come from another origin. The rest is not read, and its connection is closed.
  */
 export async function readText(
   response: FetchResponse,
@@ -48,15 +49,24 @@ export async function readText(
   const decoder = globalThis.TextDecoder && new TextDecoder()
   const reader = decoder && (response.body as { getReader?(): Reader } | undefined)?.getReader?.()
   let text = reader ? '' : await response.text()
+  const isFollowed = response.redirected ?? !isSameUrl(response.url || call.url, call.url)
   let size = text.length
-  while (size <= limit) {
+  while (size <= limit && !isFollowed) {
     const value = (await reader?.read())?.value
     if (!value) return text + (decoder?.decode() ?? '')
     size += value.length
     text += decoder?.decode(value, { stream: true })
   }
   observe(() => reader?.cancel())
-  throw new MalformedResponseError(`more than ${limit} bytes; raise maxResponseBytes`, head, call)
+  const tooLarge = `more than ${limit} bytes; raise maxResponseBytes`
+  const reason = isFollowed ? `a redirect to ${response.url}, which fetch has followed` : tooLarge
+  throw new MalformedResponseError(reason, head, call, { retryable: false })
+}
+
+/** Whether two URLs differ at most in what runtimes write in different ways: escapes, and the case of the host. */
+function isSameUrl(...urls: [string, string]): boolean {
+  const [one, other] = urls.map((url) => (orUndefined(() => decodeURIComponent(url)) ?? url).toLowerCase())
+  return one === other
 }
 
 /** What a call expects of its response. */
@@ -86,6 +96,9 @@ export function readData(text: string, head: ResponseHead, call: CallInfo & Retu
   let reason = isJson ? 'malformed JSON' : `${type} instead of JSON`
   if (/^[03]/.test(`${status}`)) reason = `a redirect to ${headers.get('location')}, which is not followed`
   // JSON of a client error may have personal data, which does not belong in a message.
-  const start = status >= 500 || (!isJson && !data) ? text.replace(/\s+/g, ' ').trim().slice(0, 200) : ''
-  throw new MalformedResponseError(reason, head, call, start || undefined)
+  const start = status >= 500 || (!isJson && !data) ? text.slice(0, 2000).replace(/\s+/g, ' ').trim().slice(0, 200) : ''
+  // A proxy that speaks HTTP/1.0 ends a response that breaks off like one that is complete.
+  const isCut = status === call.status && isJson && data === undefined
+  const fields = { ...(start && { text: start }), ...(isCut && { retryable: call.idempotent !== false }) }
+  throw new MalformedResponseError(reason, head, call, fields)
 }

@@ -15,6 +15,7 @@ test.each<[string, unknown, reason: string, isRetried?: boolean]>([
   ['of Safari', new TypeError('Load failed'), ': Load failed'],
   ['of Node.js about a certificate', caused('DEPTH_ZERO_SELF_SIGNED_CERT'), ': DEPTH_ZERO_SELF_SIGNED_CERT', false],
   ['of Safari about a certificate', new TypeError(untrusted), `: ${untrusted}`, false],
+  ['of Electron about a redirect', new Error('Redirect was cancelled'), ': Redirect was cancelled', false],
   ['of Node.js about the signal of jsdom', new TypeError(`${otherRealm}.`), `: ${otherRealm}.`, false],
 ])('a failure %s has its reason and cause, and is retried unless that is final', async (...row) => {
   const [, thrown, reason, isRetried = true] = row

@@ -27,6 +27,11 @@ describe('attempts of creating a plant', () => {
     ...[408, 429, 500, 502, 503, 504, 522].map(failing),
     ...pages,
     ['no body with status 524', (response) => response.writeHead(524).end()],
+    // As a proxy that speaks HTTP/1.0 ends it.
+    ...['', '{"name":"Fi'].map((text): Row => {
+      const json = { 'content-type': 'application/json' }
+      return [`JSON that is cut to '${text}'`, (response) => response.writeHead(200, json).end(text)]
+    }),
     ['a connection that breaks before the response', (response) => response.socket?.destroy()],
     ['a connection that breaks during the response', breakOff],
   ])('3, of which the first two got %s, with the same body', async (_, handler) => {

@@ -27,6 +27,7 @@ describe('an operation that is not safe to repeat is sent again only if it certa
     ['a 503', 1, respondError(50300)],
     ['a connection that breaks before the response', 1, (response) => response.destroy()],
     ['a connection that breaks in the response', 1, breakOff],
+    ['JSON that is cut', 1, (response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{')],
     ['no response in time', 1, () => undefined, { timeout: 1000 }],
   ])('after %s it is sent %d times', async (_, attempts, handler, own) => {
     await using server = await startTinyServer(handler)
@@ -36,13 +37,13 @@ describe('an operation that is not safe to repeat is sent again only if it certa
   })
 })
 
-test('a bundle has less than 6 kB, and at most 100 bytes more for each further operation', async () => {
+test('a bundle has less than 6.2 kB, and at most 100 bytes more for each further operation', async () => {
   const operations = { createPlant: contract.createPlant, getPlants: contract.getPlants }
   const sdks = await Promise.all([operations, { ...operations, ...grown }].map(createSdk))
   const bundles = sdks.map(({ folder }) => bundle("export { createPlantStoreClient } from './src/index.ts'", folder))
   const [size = 0, larger = 0] = (await Promise.all(bundles)).map((each) => each.size)
   console.log(`a bundle of two operations: ${size} B gzip, of ${Object.keys(grown).length} more: ${larger} B`)
-  expect(size).toBeLessThan(6000)
+  expect(size).toBeLessThan(6200)
   expect(larger - size).toBeLessThanOrEqual(100 * Object.keys(grown).length)
 })
 

@@ -61,6 +61,22 @@ describe('a malformed response is a typed error that says what arrived', () => {
   })
 })
 
+const sent = "https://plants.example/plants?cursor=it's"
+test.each<[title: string, response: { redirected?: boolean; url?: string }, isRejected: boolean]>([
+  ['to this path', { redirected: true, url: sent }, true],
+  ['of a fetch without `redirected`, to another origin', { url: 'https://evil.example/plants' }, true],
+  ['of such a fetch, to another path', { url: `${sent}%2F` }, true],
+  ['of none: such a fetch escapes more', { url: sent.replace("'", '%27') }, false],
+  ['of none: the fetch of the app chose another URL', { redirected: false, url: 'https://mirror.example/' }, false],
+])('a redirect that fetch has followed is an error, which is not retried: %s', async (_, fields, isRejected) => {
+  const [status, json] = [isRejected ? 503 : 200, async () => '[]']
+  const fetch = async () => ({ status, headers: new Headers(), text: json, ...fields })
+  const client = createPlantStoreClient({ baseUrl: 'https://plants.example', token: 'pst_test', fetch })
+  const { error } = await client.safe.getPlants({ cursor: "it's" })
+  const detail = `responded 503 with a redirect to ${fields.url}, which fetch has followed`
+  expect(error).toEqual(isRejected ? expect.objectContaining({ detail, attempts: 1, retryable: false }) : undefined)
+})
+
 describe('a response above maxResponseBytes is not read', () => {
   const tooLarge = { kind: 'malformed-response', retryable: false, attempts: 1 }
 
