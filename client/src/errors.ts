@@ -146,7 +146,8 @@ export class ApiError extends ResponseError {
  */
 function readIssues(code: number, message: string): Issue[] {
   if (code < 40002 || code > 40004) return []
-  return message.split('; ').flatMap((part) => {
+  // The service names a few. A hostile one could name a million, which would block the app for seconds.
+  return message.split('; ', 100).flatMap((part) => {
     const [, path, reason] = /^([\w.-]+): (.+)/s.exec(part) ?? []
     return path && reason ? [{ path, message: reason }] : []
   })

@@ -101,9 +101,11 @@ test.each<[name: sdk.ErrorName, message: string, issues: readonly sdk.Issue[]]>(
   ['idTaken', `id: ${taken}`, [{ path: 'id', message: taken }]],
   ['invalidBody', 'tags.1: must be a string; name: is required; and 2 more', two],
   ['invalidQuery', 'tags.1: must be a string; name: is required', two],
+  // More would block the app.
+  ['invalidBody', 'a: b; '.repeat(1000), Array(100).fill({ path: 'a', message: 'b' })],
   ['invalidBody', 'The body must be an object', []],
   ['malformedJson', 'position: 5', []],
-])('the issues of %s name each field: %s', async (name, message, issues) => {
+])('the issues of %s name each field: %.99s', async (name, message, issues) => {
   const store = createFakePlantStore()
   store.failNext({ status: 400, body: JSON.stringify({ error: sdk.errorCodes[name], message }) })
   expect((await createPlantStoreClient(store).safe.getPlants()).error).toMatchObject({ kind: 'api', issues })
