@@ -1,12 +1,12 @@
-import { isInt64, type OperationModel, type Schema } from './model.ts'
+import { type JsonSchema, rejectContract } from '@plant-store/contract/openapi'
+import { type Field, fieldsOf, isInt64, type OperationModel, type Schema } from './model.ts'
 
 /** Generates what the service accepts of each operation, for the fake. */
 export function generateRequests(operations: readonly OperationModel[]): string {
   const entries = operations.map(({ name, scope, fields }) => {
     const parts = (['path', 'query', 'body'] as const).map((part) => {
       const own = fields.filter(({ parts }) => parts.includes(part))
-      const rules = own.map((field) => [field.name, { required: field.required, ...ruleOf(field.schema) }])
-      return [part, Object.fromEntries(rules)]
+      return [part, rulesOf(name, own)]
     })
     return [name, { scope, ...Object.fromEntries(parts) }]
   })
@@ -19,13 +19,25 @@ export function generateRequests(operations: readonly OperationModel[]): string 
   ].join('\n')
 }
 
+/** Returns what the service accepts as the values of fields, by their names. */
+function rulesOf(place: string, fields: readonly Field[]): object {
+  const rules = fields.map(({ name, required, schema }) => [name, { required, ...ruleOf(`${place}: ${name}`, schema) }])
+  return Object.fromEntries(rules)
+}
+
 /** Returns what the service accepts as a value, and its message about any other. */
-function ruleOf(schema: Schema): object {
-  const { type = '', isNullable, enum: values, items, minimum, maximum } = schema
-  const limits = isInt64(schema) ? { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n } : { minimum, maximum }
-  const range = limits.maximum === undefined ? '' : ` between ${limits.minimum} and ${limits.maximum}`
+function ruleOf(place: string, schema: Schema): object {
+  const { type = '', isNullable, enum: values, items, properties, format, pattern, allOf, ...own } = schema
+  const isUnchecked = 'multipleOf' in own || (type === 'string' && format && !pattern && !allOf)
+  if (isUnchecked) rejectContract(place, 'the fake cannot check it; use .min(), .max() or .regex()')
+  const limits: JsonSchema = isInt64(schema) ? { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n } : own
+  const minimum = limits['minimum'] ?? own['minLength'] ?? own['minItems']
+  const maximum = limits['maximum'] ?? own['maxLength'] ?? own['maxItems']
+  const range = limits['maximum'] === undefined ? '' : ` between ${minimum} and ${maximum}`
   const message = values
     ? `must be ${values.map((each) => `"${each}"`).join(' or ')}`
     : `must be ${/^[aio]/.test(type) ? 'an' : 'a'} ${type}${range}${isInt64(schema) ? ' (int64)' : ''}`
-  return { type, isNullable, values, items: items && ruleOf(items), ...limits, message }
+  const parts = { items: items && ruleOf(place, items), fields: properties && rulesOf(place, fieldsOf(schema)) }
+  const { exclusiveMinimum: above, exclusiveMaximum: below } = own
+  return { type, isNullable, values, ...parts, minimum, maximum, above, below, pattern, allOf, message }
 }

@@ -20,11 +20,13 @@ export const requestRules: Record<OperationName, RequestRules> = {
       "name": {
         "required": true,
         "type": "string",
+        "pattern": "^[^\\x00]*$",
         "message": "must be a string"
       },
       "tag": {
         "required": false,
         "type": "string",
+        "pattern": "^[^\\x00]*$",
         "message": "must be a string"
       }
     }
@@ -43,6 +45,7 @@ export const requestRules: Record<OperationName, RequestRules> = {
       "cursor": {
         "required": false,
         "type": "string",
+        "pattern": "^[^\\x00]*$",
         "message": "must be a string"
       }
     },

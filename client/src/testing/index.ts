@@ -80,6 +80,7 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   requireKnown(options, ['baseUrl'], 'options')
   const baseUrl = readBaseUrl(options.baseUrl ?? 'http://plant-store.test')
   const [tokens, accounts] = [new Map<string, FakeToken>(), new Map<string, Account>()]
+  let created = 0
   const service: FakeService = { baseUrl, tokens, accounts, requests: [], faults: [] }
 
   const others: Omit<FakePlantStore, 'baseUrl' | 'token' | 'fetch'> = {
@@ -87,7 +88,7 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     createToken(token = {}) {
       requireKnown(token, ['account', 'scopes', 'expiresAt'], 'options')
       const { account = 'default', scopes = ['read', 'write'], expiresAt } = token
-      const text = `fake-token-${tokens.size + 1}`
+      const text = `fake-token-${++created}`
       tokens.set(text, { account, scopes, expiresAt })
       return text
     },
@@ -111,6 +112,7 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     reset() {
       for (const map of [tokens, accounts]) map.clear()
       for (const list of [service.requests, service.faults]) list.length = 0
+      created = 0
       others.createToken()
     },
   }

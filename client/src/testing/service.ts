@@ -19,14 +19,23 @@ interface Rule {
   readonly isNullable?: boolean
   readonly values?: readonly unknown[]
   readonly items?: Rule
+  readonly fields?: Rules
+  /** The limits of a number, or of the length of a text or a list. */
   readonly minimum?: number | bigint
   readonly maximum?: number | bigint
+  readonly above?: number
+  readonly below?: number
+  readonly pattern?: string
+  /** More patterns. */
+  readonly allOf?: readonly { readonly pattern: string }[]
   /** What it says about another value. */
   readonly message: string
 }
 
+type Rules = Readonly<Record<string, Rule>>
+
 /** The scope that an operation needs, and the fields of each part of its request. */
-export interface RequestRules extends Readonly<Record<'path' | 'query' | 'body', Readonly<Record<string, Rule>>>> {
+export interface RequestRules extends Readonly<Record<'path' | 'query' | 'body', Rules>> {
   readonly scope: Scope
 }
 
@@ -249,11 +258,7 @@ function readText(text: string, { type }: Rule): unknown {
  * Checks the fields of a part of a request, and returns those that it has. Names all that are
  * wrong, as the service does.
  */
-function check(
-  error: ErrorName,
-  rules: Readonly<Record<string, Rule>>,
-  read: (name: string, rule: Rule) => unknown,
-): object {
+function check(error: ErrorName, rules: Rules, read: (name: string, rule: Rule) => unknown): object {
   const values = Object.entries(rules).map(([name, rule]) => [name, read(name, rule), rule] as const)
   const wrong = values.flatMap(([name, value, rule]) => explain(name, value, rule))
   const more = wrong.length > limits.issues ? [`and ${wrong.length - limits.issues} more`] : []
@@ -263,18 +268,28 @@ function check(
 
 /** Explains what is wrong with a value at a path, in the words of the service; empty if nothing is. */
 function explain(path: string, value: unknown, rule: Rule): string[] {
-  const { required, isNullable, type, values = [value], items, minimum = -Infinity, maximum = Infinity, message } = rule
+  const { required, isNullable, type, values = [value], items, message } = rule
   if (value === undefined) return required ? [`${path}: is required`] : []
   if (value === null && isNullable) return []
   if (value === REPEATED) return [`${path}: ${errorMessages.duplicateParameter}`]
-  if (items && Array.isArray(value)) return value.flatMap((item, index) => explain(`${path}.${index}`, item, items))
   const isInteger = typeof value === 'bigint' || Number.isSafeInteger(value)
-  const isOfType = type === 'integer' ? isInteger : typeof value === type
-  // Exact also where one is a bigint and the other is not.
-  const isInRange = !((value as bigint) < minimum) && !((value as bigint) > maximum)
-  if (!isOfType || !isInRange || !values.includes(value)) return [`${path}: ${message}`]
-  const reason = typeof value === 'string' && whyNotExact(value)
-  return reason ? [`${path}: ${reason}`] : []
+  const types: Record<string, boolean> = { integer: isInteger, array: Array.isArray(value), object: isObject(value) }
+  if (!(types[type] ?? typeof value === type) || !values.includes(value)) return [`${path}: ${message}`]
+  const { fields = items ? Object(value) : {}, pattern = '', allOf = [] } = rule
+  const parts = Object.keys(fields).flatMap((name) =>
+    explain(`${path}.${name}`, Object(value)[name], items ?? fields[name]),
+  )
+  const inexact = typeof value === 'string' ? whyNotExact(value) : undefined
+  const matches = (each: { readonly pattern: string }) => new RegExp(each.pattern, 'u').test(String(value))
+  const isValid = isWithin(Object(value).length ?? value, rule) && (inexact || [{ pattern }, ...allOf].every(matches))
+  const reasons = [inexact, !isValid && message].filter(Boolean)
+  return [...parts, ...reasons.map((reason) => `${path}: ${reason}`)]
+}
+
+/** Whether a number, or the length of a text or a list, is within limits. Exact also where one is a bigint and the other is not. */
+function isWithin(size: number | bigint, rule: Rule): boolean {
+  const { minimum = -Infinity, maximum = Infinity, above = -Infinity, below = Infinity } = rule
+  return !(size < minimum || size > maximum || size <= above || size >= below)
 }
 
 /** Handles an input that was checked. */

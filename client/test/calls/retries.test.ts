@@ -141,7 +141,9 @@ describe('the retries of a client', () => {
   test('cost 5 of 500 points each, and a success brings back 1, for all clients that derive from it', async () => {
     const store = createFakePlantStore()
     const client = createPlantStoreClient({ ...store, retries: 1000, retryDelay: 0 })
-    store.failNext({ status: 503 }, 1000)
+    store.failNext({ status: 503, delay: 0 }, 1000)
+    // Without any delay, nothing waits for a timer.
+    vi.useFakeTimers()
     expect(await attemptsOf(client)).toBe(101)
     expect(await attemptsOf(client.withOptions({ retries: 3 }))).toBe(1)
     expect(await attemptsOf(createPlantStoreClient({ ...store, retries: 3, retryDelay: 0 }))).toBe(4)

@@ -183,17 +183,39 @@ test('a field of the path and the body is sent in both, and an input without fie
     await expect(byList?.({ value: list })).rejects.toThrow('must be text')
 })
 
-test('the fake takes null and int64s, in a path too, and responds with them', async () => {
-  const body = z.object({ size: Int64Schema.nullish(), note: TextSchema.nullish() }).meta({ id: 'Change' })
+test('the fake checks what the contract says of a field, takes null and int64s, and responds with them', async () => {
+  const parts = z.object({ one: z.int().gt(0).lt(9), mail: z.email().optional() })
+  const note = TextSchema.min(2).max(4)
+  const texts = {
+    note: note.nullish(),
+    tags: z.array(note).min(1).max(2).optional(),
+    code: z.string().regex(/^a/).regex(/z$/).optional(),
+  }
+  const body = z.object({ size: Int64Schema.nullish(), ...texts, parts: parts.optional() }).meta({ id: 'Change' })
   const responses = { 200: z.object({ id: Int64Schema, ...body.shape }) }
-  const operations = { changeBed: { ...post, ...inPath, method: 'PATCH', body, responses } }
+  const operations = { changeBed: { ...post, ...inPath, path: '/bed.list/:id', method: 'PATCH', body, responses } }
   const { folder, createClient } = await createSdk({ createPlant: ownContract.createPlant, ...operations })
   const { createFakePlantStore } = await import(path.join(folder, 'src/testing/index.ts'))
   const { handlers } = await import(path.join(folder, 'src/testing/operations.ts'))
   handlers.changeBed = (body: object) => ({ body, unused: {} })
-  const change = createClient(createFakePlantStore())['changeBed']
-  for (const each of [{ size: null, note: null }, { size: BIG, note: 'a' }, { note: null }])
+  const store = createFakePlantStore()
+  const change = createClient(store)['changeBed']
+  const valid = { note: 'fig', tags: ['🪴', 'abcd'], code: 'a z', parts: { one: 8, mail: 'ada@example.com' } }
+  for (const each of [{ size: null, note: null }, { size: BIG, ...valid }, { note: null }])
     expect(await change?.({ id: BIG, ...each })).toEqual({ id: BIG, ...each })
+  const of = (field: string, type = 'a string') => `${field}: must be ${type}`
+  for (const [invalid, ...details] of [
+    [{ note: 'a', tags: ['abcde'] }, of('note'), of('tags.0')],
+    [{ tags: [] }, of('tags', 'an array')],
+    [{ tags: ['ab', 'cd', 5] }, of('tags.2'), of('tags', 'an array')],
+    [{ code: 'ab' }, of('code')],
+    [{ parts: { one: 0, mail: 'ada' } }, of('parts.one', 'an integer'), of('parts.mail')],
+    [{ parts: { one: 9 } }, of('parts.one', 'an integer')],
+    [{ parts: [] }, of('parts', 'an object')],
+  ] as const)
+    await expect(change?.({ id: BIG, ...invalid })).rejects.toMatchObject({ code: 40002, detail: details.join('; ') })
+  const elsewhere = await store.fetch(`${store.baseUrl}/bed-list/1`, { method: 'PATCH' })
+  expect(elsewhere.status).toBe(404)
 })
 
 describe('rejected', () => {
@@ -216,6 +238,7 @@ describe('rejected', () => {
   test.each<[part: string, reason: string, schemas: z.ZodType[]]>([
     ['body', 'is not supported here; use TextSchema', [...others, ...changed, ...lossy, Letter.nullable()]],
     ['response', 'is not supported here; use TextSchema', [...others, Even]],
+    ['body', 'the fake cannot check it; use .min(), .max() or .regex()', [z.url(), z.int().multipleOf(2)]],
     ['query', 'is not supported here; use TextSchema', [z.int(), z.string(), Int64Schema]],
     ['pathParams', 'is not supported here; use TextSchema', [z.int(), z.string(), TextSchema.nullable()]],
     ['body', 'Cycle detected', [recursive]],

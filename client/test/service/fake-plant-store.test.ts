@@ -46,7 +46,9 @@ test('requests say whose token was sent, also one that has ended, and the fake r
 test('a fault can be that of an operation, and reset makes the store as new', async () => {
   const store = createFakePlantStore()
   const { safe } = createPlantStoreClient({ ...store, retries: 0 })
+  store.revokeToken('pst_unknown')
   const other = store.createToken()
+  expect(other).toBe('fake-token-2')
   store.failNext({ error: 'internal' }, 2, 'createPlant')
   store.failNext({ error: 'unavailable' })
   const calls = [() => safe.getPlants(), () => safe.createPlant(ficus), () => safe.getPlants()]
