@@ -1,8 +1,46 @@
 import { initContract } from '@ts-rest/core'
 import * as z from 'zod'
-import { type ErrorName, ErrorSchema } from './errors.ts'
+import { type CatalogueEntry, commonErrors } from './errors.ts'
 
-export * from './errors.ts'
+export { errorMessages, limits } from './errors.ts'
+
+/** The errors that only the operations that name them respond with. A new one has the next code of its status. */
+const ownErrors = {
+  idTaken: { code: 40003, reason: 'The account already has a different plant with this id. Choose another id.' },
+} as const satisfies Record<string, CatalogueEntry>
+
+/** Lists every error that the service responds with. */
+export const errorCatalogue = { ...commonErrors, ...ownErrors }
+
+/** The name of an entry of the error catalogue. */
+export type ErrorName = keyof typeof errorCatalogue
+
+/** Returns the HTTP status of an error. */
+export function statusOf(name: ErrorName): number {
+  return Math.floor(errorCatalogue[name].code / 100)
+}
+
+/** A code of the error catalogue. */
+export type ErrorCode = (typeof errorCatalogue)[ErrorName]['code']
+
+/** The body of every error response, for any status and path. */
+export const ErrorSchema = z
+  .object({
+    error: z.int32().meta({
+      format: 'int32',
+      description: 'Numeric error value: HTTP status x 100 + n.',
+      examples: [40002],
+      'x-codes': Object.fromEntries(Object.entries(errorCatalogue).map(([name, { code }]) => [name, code])),
+    }),
+    message: z.string().meta({
+      description: 'Error text: what is wrong and how to fix it. It may change, so branch on `error` instead.',
+      examples: ['name: is required'],
+    }),
+  })
+  .meta({ id: 'Error', description: 'The body of every error response, for any status and path.' })
+
+/** The body of an error response. */
+export type ErrorBody = z.output<typeof ErrorSchema>
 
 const NOT_INT64 = `must be an integer between ${-(2n ** 63n)} and ${2n ** 63n - 1n} (int64)`
 

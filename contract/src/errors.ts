@@ -1,10 +1,8 @@
-import * as z from 'zod'
-
 /**
- * Lists every error that the service responds with. `code` is the `error` of the body and never changes: HTTP
- * status x 100 + n, so that one status can have several reasons. `reason` says what is wrong and how to fix it.
+ * The errors that any operation may respond with. `code` is the `error` of the body and never changes: HTTP status x
+ * 100 + n, so that one status can have several reasons. `reason` says what is wrong and how to fix it.
  */
-export const errorCatalogue = {
+export const commonErrors = {
   badRequest: {
     code: 40000,
     reason:
@@ -18,7 +16,6 @@ export const errorCatalogue = {
     code: 40002,
     reason: 'The body is valid JSON but does not match the schema. Fix the fields that the message names.',
   },
-  idTaken: { code: 40003, reason: 'The account already has a different plant with this id. Choose another id.' },
   invalidQuery: { code: 40004, reason: 'A query parameter is invalid. Fix the parameters that the message names.' },
   tokenMissing: {
     code: 40101,
@@ -53,7 +50,13 @@ export const errorCatalogue = {
     code: 50300,
     reason: 'The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`.',
   },
-} as const satisfies Record<string, { code: number; reason: string }>
+} as const satisfies Record<string, CatalogueEntry>
+
+/** An entry of the error catalogue. */
+export interface CatalogueEntry {
+  readonly code: number
+  readonly reason: string
+}
 
 /** The limits of the service that the fake of the SDK has too. */
 export const limits = {
@@ -75,33 +78,3 @@ export const errorMessages = {
   scopeMissing: 'The token lacks the scope "{scope}" that this operation needs.',
   methodNotAllowed: 'Method not allowed. Use {methods}.',
 } as const
-
-/** The name of an entry of the error catalogue. */
-export type ErrorName = keyof typeof errorCatalogue
-
-/** Returns the HTTP status of an error. */
-export function statusOf(name: ErrorName): number {
-  return Math.floor(errorCatalogue[name].code / 100)
-}
-
-/** A code of the error catalogue. */
-export type ErrorCode = (typeof errorCatalogue)[ErrorName]['code']
-
-/** The body of every error response, for any status and path. */
-export const ErrorSchema = z
-  .object({
-    error: z.int32().meta({
-      format: 'int32',
-      description: 'Numeric error value: HTTP status x 100 + n.',
-      examples: [40002],
-      'x-codes': Object.fromEntries(Object.entries(errorCatalogue).map(([name, { code }]) => [name, code])),
-    }),
-    message: z.string().meta({
-      description: 'Error text: what is wrong and how to fix it. It may change, so branch on `error` instead.',
-      examples: ['name: is required'],
-    }),
-  })
-  .meta({ id: 'Error', description: 'The body of every error response, for any status and path.' })
-
-/** The body of an error response. */
-export type ErrorBody = z.output<typeof ErrorSchema>

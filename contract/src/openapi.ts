@@ -1,84 +1,19 @@
 /** Creates the OpenAPI document: of each operation the parameters, the body and the responses. */
 import { type AppRoute, ContractNoBody, isAppRoute } from '@ts-rest/core'
 import * as z from 'zod'
-import { contract, type OperationMetadata, type Scope } from './contract.ts'
-import { type ErrorBody, type ErrorName, ErrorSchema, errorCatalogue, statusOf } from './errors.ts'
+import { contract, type ErrorName, ErrorSchema, errorCatalogue, type OperationMetadata, statusOf } from './contract.ts'
 import { type Direction, describe, rejectContract } from './json-schema.ts'
+import type {
+  Components,
+  JsonSchema,
+  OpenApiDocument,
+  Operation,
+  Parameter,
+  ResponseObject,
+} from './openapi-document.ts'
 
 export { rejectContract } from './json-schema.ts'
-
-/** A JSON Schema as the document has it. Other keywords are annotations, or are for the service to check. */
-export interface JsonSchema {
-  readonly $ref?: string
-  /** `[type, 'null']` where `null` is a value too. */
-  readonly type?: string | readonly string[]
-  readonly format?: string
-  readonly enum?: readonly string[]
-  readonly items?: JsonSchema
-  readonly properties?: Readonly<Record<string, JsonSchema>>
-  readonly required?: readonly string[]
-  readonly description?: string
-  readonly deprecated?: boolean
-  readonly examples?: readonly unknown[]
-  readonly [keyword: string]: unknown
-}
-
-/** The schemas that have an id, by it. */
-export type Components = Record<string, JsonSchema>
-
-/** A body, by its media type. */
-export interface Content {
-  readonly 'application/json': {
-    readonly schema: JsonSchema
-    /** Of an error response: each error that it may have, by its name. */
-    readonly examples?: Readonly<Record<string, { readonly value: ErrorBody }>>
-  }
-}
-
-/** A parameter of a path or a query. */
-export interface Parameter {
-  readonly in: 'path' | 'query'
-  readonly name: string
-  readonly required: true | undefined
-  readonly description: string | undefined
-  readonly deprecated: boolean | undefined
-  readonly schema: JsonSchema
-}
-
-/** A response of an operation. One without content has no body. */
-export interface ResponseObject {
-  readonly description: string
-  readonly content: Content | undefined
-  readonly headers: Readonly<Record<string, object>>
-}
-
-/** An operation of the document. What is undefined is not served. */
-export interface Operation {
-  readonly operationId: string
-  readonly summary: string | undefined
-  readonly description: string
-  readonly tags: readonly string[] | undefined
-  readonly deprecated: boolean | undefined
-  /** The scope that the token must have. */
-  readonly security: readonly [{ readonly bearer: readonly [Scope] }]
-  /** Whether a client may send it again after a failure in which it may have been processed. */
-  readonly 'x-idempotent': boolean
-  /** Whether it has `limit` and `cursor`, and its responses a link to the next page. */
-  readonly 'x-paged': boolean
-  readonly parameters: readonly Parameter[]
-  readonly requestBody: { readonly required: true; readonly content: Content } | undefined
-  /** By status. */
-  readonly responses: Readonly<Record<string, ResponseObject>>
-}
-
-/** An OpenAPI 3.1 document. Other fields are for people and for other tools. */
-export interface OpenApiDocument {
-  readonly info: Readonly<Record<string, unknown>> & { readonly version: string }
-  /** The operations, by path and method in lower case. */
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly components: { readonly schemas: Components; readonly securitySchemes: object }
-  readonly [field: string]: unknown
-}
+export type * from './openapi-document.ts'
 
 /** An operation of a contract. */
 type Route = AppRoute & { readonly name: string; readonly metadata: OperationMetadata }
@@ -95,7 +30,8 @@ const IDS =
   '`JSON.stringify` of JavaScript round them: a generated client needs JSON that reads and writes integers exactly, as `bigint`, ' +
   'or has to stay at or below that number. Unknown fields of a body are ignored; a duplicate key is rejected.'
 
-const ERROR_NAMES = Object.keys(errorCatalogue) as ErrorName[]
+const ERRORS_BY_CODE = Object.entries(errorCatalogue).sort(([, a], [, b]) => a.code - b.code)
+const ERROR_NAMES = ERRORS_BY_CODE.map(([name]) => name as ErrorName)
 
 /** The error catalogue as a table in Markdown. */
 const ERRORS = [

@@ -4,8 +4,15 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { codePoint } from '../../test/helpers/code-points.ts'
-import { Int64Schema, Int64TextSchema, NewPlantSchema, PlantSchema, TextSchema } from '../src/contract.ts'
-import { ErrorSchema, errorCatalogue } from '../src/errors.ts'
+import {
+  ErrorSchema,
+  errorCatalogue,
+  Int64Schema,
+  Int64TextSchema,
+  NewPlantSchema,
+  PlantSchema,
+  TextSchema,
+} from '../src/contract.ts'
 import { createOpenApiDocument } from '../src/openapi.ts'
 
 /** Creates a document as it is served. */

@@ -8,8 +8,6 @@ export const errorCodes = {
   malformedJson: 40001,
   /** The body is valid JSON but does not match the schema. Fix the fields that the message names. */
   invalidBody: 40002,
-  /** The account already has a different plant with this id. Choose another id. */
-  idTaken: 40003,
   /** A query parameter is invalid. Fix the parameters that the message names. */
   invalidQuery: 40004,
   /** The request has no bearer token. Send the header `Authorization: Bearer <ACCESS_TOKEN>`. */
@@ -40,6 +38,8 @@ export const errorCodes = {
   internal: 50000,
   /** The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`. */
   unavailable: 50300,
+  /** The account already has a different plant with this id. Choose another id. */
+  idTaken: 40003,
 } as const
 
 /** The name of an error code. */
@@ -53,7 +53,6 @@ export const errorReasons: Record<ErrorName, string> = {
   "badRequest": "The request is not well-formed HTTP, or it repeats a header that may appear only once. Fix your HTTP client.",
   "malformedJson": "The body is not valid JSON in UTF-8, or has a duplicate key. Fix the body as the message says.",
   "invalidBody": "The body is valid JSON but does not match the schema. Fix the fields that the message names.",
-  "idTaken": "The account already has a different plant with this id. Choose another id.",
   "invalidQuery": "A query parameter is invalid. Fix the parameters that the message names.",
   "tokenMissing": "The request has no bearer token. Send the header `Authorization: Bearer <ACCESS_TOKEN>`.",
   "tokenInvalid": "The token is malformed or unknown. Check that you copied the whole token.",
@@ -68,7 +67,8 @@ export const errorReasons: Record<ErrorName, string> = {
   "tooManyRequests": "Too many requests. Retry after the number of seconds in `Retry-After`.",
   "headersTooLarge": "The request line and headers exceed the size limit. Send shorter ones.",
   "internal": "The server failed. Retry the request; if it keeps failing, report the `X-Request-Id`.",
-  "unavailable": "The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`."
+  "unavailable": "The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`.",
+  "idTaken": "The account already has a different plant with this id. Choose another id."
 }
 
 /** The messages of the service. */
