@@ -63,8 +63,12 @@ export async function openForSchemaEngine(url: string): Promise<SchemaEngineData
   return database
 }
 
-/** @param onLocked called where another process has the file locked, or open where the engine wants it for itself */
-function open(file: string, onLocked = (_cause: unknown) => {}): SqlDriverAdapter {
+/**
+ * Opens a file, or a database in memory.
+ *
+ * @param onLocked called where another process has the file locked, or open where the engine wants it for itself
+ */
+export function open(file: string, onLocked = (_cause: unknown) => {}): SqlDriverAdapter {
   const connection = connect(file, { timeout: BUSY_TIMEOUT })
   const watched = <Result>(operation: () => Result): Result => {
     try {

@@ -7,7 +7,7 @@ import {
 } from '@prisma/driver-adapter-utils'
 import * as glue from '@prisma/schema-engine-wasm/schema_engine_bg'
 
-export type { DevDiagnosticInput, SchemaEngine } from '@prisma/schema-engine-wasm/schema_engine_bg'
+export type { DevDiagnosticInput, DiffTarget, SchemaEngine } from '@prisma/schema-engine-wasm/schema_engine_bg'
 
 /** A Prisma schema file: its path and its text. */
 export type Datamodel = [path: string, text: string]

@@ -66,6 +66,9 @@ test('both engines have the same migrations, of which those that have landed are
   expect(own).toEqual(LANDED)
   expect(MIGRATIONS.postgresql.map(({ name }) => name)).toEqual(NAMES)
   expect(NAMES.slice(0, LANDED.length)).toEqual(LANDED.map(({ name }) => name))
+  const advice = 'Prisma drops an index that is not in the schema: remove that, or say in its comment why it goes'
+  for (const { name, script } of Object.values(MIGRATIONS).flat())
+    expect(script, `${name}: ${advice}`).not.toMatch(/^-- DropIndex$/m)
 })
 
 /** Makes a folder with an engine's real migrations, or none, followed by these: SQL by name. */
