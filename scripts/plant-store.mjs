@@ -1,11 +1,15 @@
 // The command line as it is built: npm run --silent plant-store -- COMMAND
 
-// npm passes SIGTERM on to its shell, and most shells end without passing it on.
+// npm passes SIGTERM on to its shell, and most shells end without passing it on. The signal that has ended the shell may
+// arrive here later, and a second one would end the process immediately: it has until the next look.
 const parent = process.ppid
+let isOrphan = false
 const timer = setInterval(() => {
-  if (process.ppid === parent) return
-  clearInterval(timer)
-  process.kill(process.pid, 'SIGTERM')
+  if (isOrphan) {
+    clearInterval(timer)
+    process.kill(process.pid, 'SIGTERM')
+  }
+  isOrphan = process.ppid !== parent
 }, 200).unref()
 
 // What Ctrl+C or a closed terminal sends arrives here too, and a second signal would end the process immediately.
