@@ -53,12 +53,26 @@ export function limitTime<Result>(running: Promise<Result>, time: number, makeEr
   })
 }
 
-/** What the writes to one database pass. */
+/**
+ * What the writes to one database pass, which wait for each other: on SQLite for its only writer, on PostgreSQL for the
+ * lock on the order of plants. It is
+ *
+ * - open: every write starts;
+ * - closed, once a write is late: that one and those behind it fail, and new ones immediately, until their outcomes
+ *   arrive. Otherwise each batch of plants would wait as long as the one before it, one after the other.
+ *
+ * Besides, it is suspect from a write that failed because of the database to the next one that succeeds. Clients stop
+ * writing to a server that is not ready, so this may be that of a probe.
+ */
 export interface WriteGate {
   /** Runs a write. */
   run<Result>(write: () => Promise<Result>): Promise<Result>
-  /** Whether the last write failed because of the database: only a real write shows when that is over. */
-  hasFailed(): boolean
+  /**
+   * Probes as a write does.
+   *
+   * @param probe is told whether the gate is suspect: then it writes for real
+   */
+  probe(probe: (isSuspect: boolean) => Promise<void>): Promise<void>
 }
 
 /** A write without an outcome. */
@@ -68,17 +82,14 @@ interface Pending {
 }
 
 /**
- * Creates what the writes to one database pass, which wait for each other: on SQLite for its only writer, on PostgreSQL
- * for the lock on the order of plants. Where one takes too long, it and those behind it fail together, and new ones
- * immediately, until their outcomes arrive. Otherwise each batch of plants would wait as long as the one before it, one
- * after the other.
+ * Creates the gate of a database, open.
  *
  * @param patience how long a write may take, in milliseconds
  * @param lateError creates what a late write fails with: whether it will be stored is not known
  */
 export function createWriteGate(patience: number, lateError: () => StorageError): WriteGate {
   const pending = new Set<Pending>()
-  let hasFailed = false
+  let isSuspect = false
 
   /**
    * Fails a write, and those that began after it. Those before it may wait longer, such as the opening after a restart.
@@ -86,35 +97,41 @@ export function createWriteGate(patience: number, lateError: () => StorageError)
   function giveUp(late: Pending): StorageError {
     const all = [...pending]
     for (const each of pending.has(late) ? all.slice(all.indexOf(late)) : []) {
-      hasFailed = true
+      isSuspect = true
       each.isLate = true
       each.reject(lateError())
     }
     return lateError()
   }
 
-  async function settle<Result>(write: () => Promise<Result>): Promise<Result> {
+  async function settle<Result>(write: () => Promise<Result>, isWritten: boolean): Promise<Result> {
     try {
       const result = await write()
-      hasFailed = false
+      if (isWritten) isSuspect = false
       return result
     } catch (error) {
       // A lock says nothing about what comes after it, nor does a mistake in SQL.
-      if (error instanceof StorageError && error.fault !== 'locked') hasFailed = true
+      if (error instanceof StorageError && error.fault !== 'locked') isSuspect = true
       throw error
     }
   }
 
-  return {
-    run: (write) =>
-      new Promise((resolve, reject) => {
-        if ([...pending].some(({ isLate }) => isLate)) throw lateError()
-        const started = { isLate: false, reject }
-        pending.add(started)
-        const outcome = settle(write).finally(() => pending.delete(started))
-        limitTime(outcome, patience, () => giveUp(started)).then(resolve, reject)
-      }),
+  /** @param isWritten whether it writes, if it succeeds */
+  function pass<Result>(write: () => Promise<Result>, isWritten = true): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      if ([...pending].some(({ isLate }) => isLate)) throw lateError()
+      const started = { isLate: false, reject }
+      pending.add(started)
+      const outcome = settle(write, isWritten).finally(() => pending.delete(started))
+      limitTime(outcome, patience, () => giveUp(started)).then(resolve, reject)
+    })
+  }
 
-    hasFailed: () => hasFailed,
+  return {
+    run: (write) => pass(write),
+    probe(probe) {
+      const writes = isSuspect
+      return pass(() => probe(writes), writes)
+    },
   }
 }

@@ -1,10 +1,17 @@
 import { EventEmitter, once } from 'node:events'
 import { expect, test } from 'vitest'
 import { StorageError } from '../src/engine.ts'
-import { createWriteGate } from '../src/patience.ts'
+import { createWriteGate, type WriteGate } from '../src/patience.ts'
 
 const late = new StorageError('late')
 const message = (running: Promise<unknown>) => running.catch((error: Error) => error.message)
+
+/** Probes, and returns whether the probe was to write. */
+async function isSuspect(gate: WriteGate): Promise<boolean | undefined> {
+  const seen: boolean[] = []
+  await gate.probe(async (isSuspect) => void seen.push(isSuspect))
+  return seen[0]
+}
 
 /** Starts a write that ends when it is told to. */
 function startWrite(gate: ReturnType<typeof createWriteGate>) {
@@ -19,19 +26,32 @@ test('a write that is late fails with those behind it, and new ones until its ou
   const second = startWrite(gate)
   expect(await Promise.all([message(first.running), message(second.running)])).toEqual(['late', 'late'])
   expect(await message(gate.run(async () => 'new'))).toBe('late')
-  expect(gate.hasFailed()).toBe(true)
+  expect(await message(gate.probe(async () => {}))).toBe('late')
   first.end('stored after all')
   second.end('too')
   await expect.poll(() => message(gate.run(async () => 'new'))).toBe('new')
-  expect(gate.hasFailed()).toBe(false)
+  expect(await isSuspect(gate)).toBe(false)
 })
 
 test.each([
   ['a disk that is full', new StorageError('full', { fault: 'disk-full' }), true],
   ['a lock', new StorageError('locked', { fault: 'locked' }), false],
   ['a mistake', new TypeError('x is not a function'), false],
-])('%s is a failure that only a real write shows to be over: %s, %s', async (_, error, hasFailed) => {
+])('after %s a probe writes, once, until a write succeeds: %s, %s', async (_, error, writes) => {
   const gate = createWriteGate(60_000, () => late)
-  await expect(gate.run(() => Promise.reject(error))).rejects.toBe(error)
-  expect(gate.hasFailed()).toBe(hasFailed)
+  const fail = () => Promise.reject(error)
+  await expect(gate.run(fail)).rejects.toBe(error)
+  await expect(gate.probe(fail)).rejects.toBe(error)
+  expect([await isSuspect(gate), await isSuspect(gate)]).toEqual([writes, false])
+  await expect(gate.run(fail)).rejects.toBe(error)
+  await gate.run(async () => {})
+  expect(await isSuspect(gate)).toBe(false)
+})
+
+test('a probe that writes nothing does not hide a write that fails meanwhile', async () => {
+  const gate = createWriteGate(60_000, () => late)
+  await gate.probe(async () => {
+    await expect(gate.run(() => Promise.reject(late))).rejects.toBe(late)
+  })
+  expect(await isSuspect(gate)).toBe(true)
 })

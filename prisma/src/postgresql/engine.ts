@@ -111,7 +111,7 @@ async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptio
       (await runNamed(statement, values)).rows as Row[],
     write: async (statement, values) => (await runNamed(statement, values)).rowCount ?? 0,
     prisma: createPrisma(PrismaClient, await createClientAdapter(run, schemaName)),
-    probe: () => retry(() => prove(gate.hasFailed()), { patience: REQUEST_PATIENCE }),
+    probe: () => retry(() => gate.probe(prove), { patience: REQUEST_PATIENCE }),
     close: pool.close,
   }
 }

@@ -107,14 +107,15 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     }
   }
 
-  async function write<Result>(run: () => Promise<Result>): Promise<Result> {
+  async function write<Result>(pass: () => Promise<Result>): Promise<Result> {
     if (damage) throw damage
-    return gate.run(run)
+    return pass()
   }
 
   // A statement that fails because the file is locked has done nothing, and nothing else is retried.
   const run: RunStatement = ({ kind, sql }, parameters) => {
-    const once = () => (kind === 'read' ? read(sql, parameters) : write(() => thread.runDurably(sql, parameters)))
+    const change = () => gate.run(() => thread.runDurably(sql, parameters))
+    const once = () => (kind === 'read' ? read(sql, parameters) : write(change))
     return retry(() => watch(once), { patience })
   }
 
@@ -125,14 +126,10 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     prisma: createPrisma(PrismaClient, createClientAdapter(run)),
     warning: checkFileSystem(file),
 
-    // Where a write has failed, or the disk looks full or read-only, a page is written: only that shows when it is
-    // over, since clients stop writing to a server that is not ready.
+    // A page is written where a write has failed, or the disk looks full or read-only.
     probe() {
-      const prove = async () => {
-        const writesPage = gate.hasFailed() || (await looksUnwritable(file))
-        await write(() => thread.probe(writesPage))
-      }
-      return retry(() => watch(prove), { patience: REQUEST_PATIENCE })
+      const prove = async (isSuspect: boolean) => thread.probe(isSuspect || (await looksUnwritable(file)))
+      return retry(() => watch(() => write(() => gate.probe(prove))), { patience: REQUEST_PATIENCE })
     },
 
     async close() {

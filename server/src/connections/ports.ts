@@ -10,7 +10,6 @@ import { respondToInvalidTarget, respondToUnparsed } from '../requests/malformed
 import { createTurns } from '../requests/turns.ts'
 import { OperatorError, type Settings } from '../settings.ts'
 import { trackRequest } from '../telemetry/events.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
 import { type Connections, limitConnections, trackConnections } from './connections.ts'
 import { addressKey } from './places.ts'
 
@@ -36,22 +35,12 @@ export interface OpenPort {
   close(timeout: number): Promise<void>
 }
 
-/** What the admin port reads. */
-export interface AdminSources {
-  /** Returns why requests would fail, in a sentence; undefined: they would not. */
-  whyNotReady(): Promise<string | undefined>
-  /** Undefined until the public port is open. */
-  metrics?: Metrics
-}
-
 /** How many listeners a shared port has. */
 const LISTENERS = 16
 /** How many connections wait in a listener, at most, until Node.js accepts them: its default. */
 const BACKLOG = 511
 /** How long an idle connection may outlive the start of a shutdown, in milliseconds. */
 const IDLE_CHECK_INTERVAL = 50
-/** How many connections the admin port accepts: a part of the files that clients leave. */
-const MAX_ADMIN_CONNECTIONS = 64
 const MAX_HEADER_BYTES = 16 * 1024
 /** How long the headers of a request may take to arrive, in milliseconds. */
 const HEADERS_TIMEOUT = 10_000
@@ -62,7 +51,7 @@ const LATE_CHECK_INTERVAL = 1_000
  * and then the connection ends. By default, Node.js ends it before a response that takes more than a turn of the event
  * loop. It is not documented.
  */
-const HALF_CLOSED = { httpAllowHalfOpen: true }
+export const HALF_CLOSED = { httpAllowHalfOpen: true }
 /** So many chunks of a body are read before other connections have their turn, and what came with them. */
 const CHUNKS_PER_TURN = 256
 
@@ -200,7 +189,7 @@ function yieldBetweenChunks(request: IncomingMessage): void {
 }
 
 /** @throws {OperatorError} that names the settings of the address, which begin with the prefix */
-async function listen(server: net.Server, address: Address, prefix = ''): Promise<void> {
+export async function listen(server: net.Server, address: Address, prefix = ''): Promise<void> {
   if (cluster.isWorker) throw new OperatorError(NO_WORKER)
   try {
     await once(server.listen(address), 'listening')
@@ -234,7 +223,7 @@ function portError(cause: unknown, { host, port }: Address, prefix: string): Ope
   return new OperatorError(code === 'EADDRINUSE' ? inUse : other, 1, cause)
 }
 
-function createOpenPort(listeners: readonly [Server, ...net.Server[]], connections: Connections): OpenPort {
+export function createOpenPort(listeners: readonly [Server, ...net.Server[]], connections: Connections): OpenPort {
   const [server] = listeners
   // The address of a name, such as localhost, may be any of several.
   const { address, family, port } = server.address() as net.AddressInfo
@@ -268,47 +257,4 @@ async function acceptWaiting(connections: Connections, timeout: number): Promise
     await nextTurn()
     if (connections.accepted() === before) return
   }
-}
-
-/**
- * Starts the admin port of probes and metrics, if the settings name one:
- *
- * - `/livez` 200 while the process responds at all; ignores the database, whose failure a restart does not fix.
- * - `/readyz` 200 while requests would succeed, writes too, otherwise 503 with the reason.
- * - `/metrics` in Prometheus text format.
- *
- * @param sources may change meanwhile
- * @throws {OperatorError} if the port cannot be listened on
- */
-export async function startAdminPort(
-  { adminHost: host, adminPort: port }: Settings,
-  sources: AdminSources,
-): Promise<OpenPort | undefined> {
-  if (port === undefined) return undefined
-  const pages: Record<string, (response: ServerResponse) => Promise<unknown>> = {
-    '/livez': async (response) => sendText(response, 200, 'live'),
-    '/readyz': async (response) => {
-      const reason = await sources.whyNotReady()
-      sendText(response, reason === undefined ? 200 : 503, reason ?? 'ready')
-    },
-    '/metrics': async (response) => {
-      const { metrics } = sources
-      if (!metrics) return sendText(response, 503, 'The server is starting.')
-      return response.setHeader('Content-Type', metrics.contentType).end(await metrics.text())
-    },
-  }
-  const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, ({ method, url }, response) => {
-    const page = method === 'GET' || method === 'HEAD' ? pages[url ?? ''] : undefined
-    if (page) page(response).catch((error) => response.destroy(error))
-    else sendText(response, 404, 'Not found. GET /livez, /readyz or /metrics.')
-  })
-  Object.assign(server, HALF_CLOSED)
-  const connections = trackConnections(server, MAX_ADMIN_CONNECTIONS)
-  await listen(server, { host, port }, 'ADMIN_')
-  return createOpenPort([server], connections)
-}
-
-function sendText(response: ServerResponse, status: number, text: string): void {
-  const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' }
-  response.writeHead(status, headers).end(`${text}\n`)
 }

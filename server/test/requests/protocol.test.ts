@@ -250,7 +250,14 @@ test('a list that is sent in pieces is whole, and has no body for HEAD', async (
   expect(await (await server.call('/plants', { method: 'HEAD' })).text()).toBe('')
 })
 
-test('the private port responds', async () => {
-  const [response] = await sendAndEnd(get('/readyz', { ...KEEP_ALIVE, Host: 'localhost' }), server.adminUrl)
+const probes = ['/livez?', '/readyz?verbose', '/metrics?x=1&x=%ff', 'http://localhost/livez', 'HTTP://[::1]:1/readyz?x']
+test.each(probes)('the admin port responds to %s', async (target) => {
+  const [response] = await sendAndEnd(get(target, { ...KEEP_ALIVE, Host: 'localhost' }), server.adminUrl)
   expect(response?.status).toBe(200)
+})
+
+test('a connection of the admin port has one request: what is pipelined behind it is neither handled nor kept', async () => {
+  const wire = get('/metrics', KEEP_ALIVE).repeat(400)
+  const responses = readResponses(await exchange(String(server.adminUrl), wire))
+  expect(responses.map(({ status, headers }) => [status, headers.get('connection')])).toEqual([[200, 'close']])
 })
