@@ -1,6 +1,6 @@
 import { loadEngine } from './address.ts'
 import { type Engine, type OnProgress, type OpenOptions, StorageError } from './engine.ts'
-import { limitTime } from './patience.ts'
+import { limitTime, TIMES } from './patience.ts'
 import { createPlants, type Plants } from './plants.ts'
 import { createTokens, readSecret, type Tokens } from './tokens.ts'
 
@@ -26,9 +26,6 @@ export interface Database {
   /** Closes the database. Call it once, after the last query. */
   close(): Promise<void>
 }
-
-/** How long a probe may take, in milliseconds. */
-const PROBE_TIMEOUT = 2_500
 
 /**
  * Opens a database that `migrateDatabase` has created.
@@ -86,7 +83,7 @@ export async function backupDatabase(url: string, target: string, onProgress?: O
 /** Explains why requests would fail now; undefined: they would not. */
 async function explain(prove: () => Promise<void>, subject: string): Promise<string | undefined> {
   try {
-    await limitTime(prove(), PROBE_TIMEOUT, () => new StorageError(`${subject} does not respond`))
+    await limitTime(prove(), TIMES.probe, () => new StorageError(`${subject} does not respond`))
     return undefined
   } catch (error) {
     const { message } = error as Error

@@ -16,11 +16,6 @@ export interface Engine {
   readonly selectTables: string
   /** The type of a time in the table of applied migrations. */
   readonly timeType: string
-  /**
-   * How long a startup waits for a database that is locked, migrated by another process, or not reachable, in
-   * milliseconds.
-   */
-  readonly startupPatience: number
   /** Where its migrations are. */
   readonly migrationsFolder: string
   /** Opens the database for requests. Loading its Prisma Client takes 0.2 s. */

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { loadEngine } from './address.ts'
 import { type Connection, type Engine, type OnProgress, type OnWaiting, StorageError, writeTime } from './engine.ts'
-import { retry } from './patience.ts'
+import { retry, TIMES } from './patience.ts'
 
 /** One folder of `migrations/`. */
 interface Migration {
@@ -116,7 +116,7 @@ async function findPending(engine: Engine, migrations: readonly Migration[]): Pr
     await using session = await engine.beginReading()
     return await pendingMigrations(session.connection, engine, migrations)
   }
-  return retry(find, { patience: engine.startupPatience })
+  return retry(find, TIMES.task)
 }
 
 /**

@@ -1,35 +1,55 @@
-/** How long operations on a database wait: retries, limits of time, and writes for each other. */
+/** How long operations on a database wait, on both engines alike: retries, in each a limit of time, and the gate of writes. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StorageError } from './engine.ts'
 
-/** How long a request waits for a database that is temporarily unavailable, in milliseconds; then it gets a 503. */
-export const REQUEST_PATIENCE = 2_000
-/** The longest pause between two attempts that a lock made fail, in milliseconds: it may be released only briefly. */
-const LOCK_PAUSE = 50
-/**
- * The longest pause between other attempts, and the shortest one between two connections to PostgreSQL after one that
- * failed, in milliseconds: what is starting or full is not helped by more.
- */
-export const PAUSE = 250
+/** All of these times, in milliseconds. */
+export const TIMES = {
+  /** How long a request or a probe waits for a database that is locked or not reachable: then it is a 503. */
+  request: 2_000,
+  /** How long a startup or a command does: others may be starting, migrating or recovering it too. */
+  task: 10_000,
+  /** How long a probe may take in all. */
+  probe: 2_500,
+  /** How much longer than its retries an attempt may take: then it is given up, without an outcome. */
+  grace: 300,
+  /** How much later a connection to PostgreSQL is closed on which nothing came back. */
+  silence: 2_000,
+  /** The longest pause between two attempts that a lock made fail: it may be released only briefly. */
+  lockPause: 50,
+  /**
+   * The longest pause between other attempts, and the shortest one between two connections to PostgreSQL after one that
+   * failed: what is starting or full is not helped by more.
+   */
+  pause: 250,
+  /** How long SQLite itself waits for a lock, before that is worth another attempt. */
+  busy: 100,
+  /** How often the files of SQLite are checked without a statement: more often than another process can start. */
+  check: 100,
+  /** How long an idle connection to PostgreSQL is kept. */
+  idle: 60_000,
+  /** When the operating system asks whether the other end of an idle connection is still there. */
+  keepAlive: 10_000,
+  /** How long closing PostgreSQL waits for statements in flight. */
+  close: 500,
+  /** How long closing a SQLite file does: what is committed is in the log, and stays there. */
+  closeFile: 3_000,
+  /** How long the end of the process waits for SQLite: nothing ends a statement, and one took 9 s. */
+  exit: 1_000,
+} as const
 
-/** How to retry. */
-export interface RetryOptions {
-  /** How long to retry, in milliseconds; 0: not at all. */
-  patience: number
-  /** Whether what failed may be retried, which its error alone does not tell. Default: it may. */
-  mayRetry?: (error: unknown) => boolean
-}
-
 /**
- * Runs an operation, and retries it while its error says that it may succeed within a moment. The pauses leave the
- * event loop free.
+ * Runs an operation, and retries it until a deadline while its error says that it may succeed within a moment. The
+ * pauses leave the event loop free.
  *
+ * @param patience how long to retry, in milliseconds; 0: not at all
+ * @param mayRetry whether what failed may be retried, which its error alone does not tell. Default: it may
  * @throws {unknown} the operation's last error
  */
 export async function retry<Result>(
   run: () => Promise<Result>,
-  { patience, mayRetry = () => true }: RetryOptions,
+  patience: number,
+  mayRetry: (error: unknown) => boolean = () => true,
 ): Promise<Result> {
   const end = performance.now() + patience
   for (let pause = 1; ; pause *= 2) {
@@ -38,10 +58,15 @@ export async function retry<Result>(
     } catch (error) {
       const isTemporary = error instanceof StorageError && error.isTemporary && mayRetry(error)
       if (!isTemporary || performance.now() >= end) throw error
-      const longest = error.fault === 'locked' ? LOCK_PAUSE : PAUSE
+      const longest = error.fault === 'locked' ? TIMES.lockPause : TIMES.pause
       await sleep(Math.min(Math.min(pause, longest) * (0.5 + Math.random()), end - performance.now()))
     }
   }
+}
+
+/** Returns how long one attempt of what has some patience may take, in milliseconds. */
+export function attemptLimit(patience: number): number {
+  return Math.max(patience, TIMES.request) + TIMES.grace
 }
 
 /** Rejects with an error where an operation takes longer than some milliseconds. The operation itself goes on. */
@@ -84,10 +109,10 @@ interface Pending {
 /**
  * Creates the gate of a database, open.
  *
- * @param patience how long a write may take, in milliseconds
+ * @param limit how long a write may take, in milliseconds
  * @param lateError creates what a late write fails with: whether it will be stored is not known
  */
-export function createWriteGate(patience: number, lateError: () => StorageError): WriteGate {
+export function createWriteGate(limit: number, lateError: () => StorageError): WriteGate {
   const pending = new Set<Pending>()
   let isSuspect = false
 
@@ -123,7 +148,7 @@ export function createWriteGate(patience: number, lateError: () => StorageError)
       const started = { isLate: false, reject }
       pending.add(started)
       const outcome = settle(write, isWritten).finally(() => pending.delete(started))
-      limitTime(outcome, patience, () => giveUp(started)).then(resolve, reject)
+      limitTime(outcome, limit, () => giveUp(started)).then(resolve, reject)
     })
   }
 

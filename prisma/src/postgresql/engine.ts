@@ -14,22 +14,13 @@ import type {
   WriteStatement,
 } from '../engine.ts'
 import { StorageError } from '../engine.ts'
-import { createWriteGate, limitTime, REQUEST_PATIENCE, retry } from '../patience.ts'
+import { attemptLimit, createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
 import { type ClientAdapter, createPrisma, toStatement } from '../prisma-client.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { lateError, mayHaveHappened } from './errors.ts'
 import { checkServer, proveGuarantees, revokeRights } from './guarantees.ts'
 import { openPool, openSharedPool, type Pool, type Query } from './pool.ts'
 import { ON_PRIMARY, SCHEMA, statements } from './statements.ts'
-
-/** How long an operation waits for the database in all, beyond its patience for retries, in milliseconds. */
-const GRACE = 300
-/** After how much longer its connection is given up, in milliseconds. */
-const SILENCE = 2_000
-/** After this time a startup gives a statement up, in milliseconds: the network is silent. */
-const QUERY_TIMEOUT = 12_000
-/** The server may be starting too. */
-const OPENING = { patience: 10_000 }
 
 /** The lock of Prisma's own `migrate deploy`, so that both wait for each other. */
 const MIGRATION_LOCK = 'SELECT pg_advisory_xact_lock(72707369)'
@@ -64,7 +55,6 @@ export function createEngine(address: Address): Engine {
     statements,
     selectTables: SELECT_TABLES,
     timeType: 'TIMESTAMPTZ',
-    startupPatience: OPENING.patience,
     migrationsFolder: path.join(import.meta.dirname, '../../postgresql/migrations'),
     open: (options) => open(address, options),
     beginReading: () => beginReading(address),
@@ -79,30 +69,29 @@ const NAMES = new Map<ReadStatement | WriteStatement, string>(
 )
 
 /** Opens a database. */
-async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptions): Promise<OpenedDatabase> {
+async function open(address: Address, { patience = TIMES.request }: OpenOptions): Promise<OpenedDatabase> {
   const { PrismaClient } = await import('../generated/postgresql/client.ts')
   const subject = describeDatabase(address)
-  // PostgreSQL gives a lock up before this, and says so.
-  const timeout = Math.max(patience, REQUEST_PATIENCE) + GRACE
-  const pool = openSharedPool(address, timeout + SILENCE)
+  const limit = attemptLimit(patience)
+  const pool = openSharedPool(address, limit + TIMES.silence)
   const prove = (writes: boolean) => proveGuarantees(pool.connection, subject, writes)
   const schemaName = await usePool(pool, async ({ connection }) => {
     // Another transaction may have the lock on the order of plants: the database is busy.
     const acceptLock = (error: unknown) => {
       if (!(error instanceof StorageError && error.fault === 'locked')) throw error
     }
-    await retry(() => prove(true).catch(acceptLock), OPENING)
+    await retry(() => prove(true).catch(acceptLock), TIMES.task)
     const [row] = await connection.query(`SELECT nspname AS name FROM pg_namespace WHERE oid = ${SCHEMA}`)
     return String(row?.['name'])
   })
   const giveUp = () => lateError(subject)
-  const gate = createWriteGate(timeout, giveUp)
+  const gate = createWriteGate(limit, giveUp)
   const run: RunStatement = (statement, query) => {
     if (statement.kind === 'read') {
-      return retry(() => limitTime(runRead(pool, statement, query), timeout, giveUp), { patience })
+      return retry(() => limitTime(runRead(pool, statement, query), limit, giveUp), patience)
     }
     const { attempt, mayRetry } = prepareWrite(pool, statement, query)
-    return retry(() => gate.run(attempt), { patience, mayRetry })
+    return retry(() => gate.run(attempt), patience, mayRetry)
   }
   const runNamed = (statement: ReadStatement | WriteStatement, values: SqlValue[]) =>
     run(statement, { name: address.isPooled ? undefined : NAMES.get(statement), text: statement.sql, values })
@@ -111,14 +100,14 @@ async function open(address: Address, { patience = REQUEST_PATIENCE }: OpenOptio
       (await runNamed(statement, values)).rows as Row[],
     write: async (statement, values) => (await runNamed(statement, values)).rowCount ?? 0,
     prisma: createPrisma(PrismaClient, await createClientAdapter(run, schemaName)),
-    probe: () => retry(() => gate.probe(prove), { patience: REQUEST_PATIENCE }),
+    probe: () => retry(() => gate.probe(prove), TIMES.request),
     close: pool.close,
   }
 }
 
 /** Opens a connection that only reads, on a server that has all that was confirmed. */
 async function beginReading(address: Address): Promise<Session> {
-  const pool = openPool(address, { max: 1, query_timeout: QUERY_TIMEOUT })
+  const pool = openPool(address, { max: 1, query_timeout: TIMES.task + TIMES.silence })
   return usePool(pool, async ({ connection, close }) => {
     await connection.query(`SELECT 1 WHERE ${ON_PRIMARY}`)
     return { connection, [Symbol.asyncDispose]: close }

@@ -1,4 +1,5 @@
 import { type Connection, StorageError } from '../engine.ts'
+import { TIMES } from '../patience.ts'
 import { plantRights } from '../plants.ts'
 import { DURABLY, ON_PRIMARY, SCHEMA } from './statements.ts'
 
@@ -31,7 +32,7 @@ const USES = {
  */
 const proof = (writes: boolean) => `
   BEGIN ISOLATION LEVEL READ COMMITTED;
-  SET LOCAL lock_timeout = '2s';
+  SET LOCAL lock_timeout = ${TIMES.request};
   SELECT WHERE ${ON_PRIMARY} AND ${DURABLY};
   SET LOCAL row_security = off;
   SELECT FROM "Plant", "Token", "Secret", "ListVersion" WHERE false;

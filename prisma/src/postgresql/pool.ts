@@ -1,29 +1,22 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
 import type { Connection, SqlValue, Transaction } from '../engine.ts'
-import { PAUSE } from '../patience.ts'
+import { TIMES } from '../patience.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { describeError, translate } from './errors.ts'
 import { DURABLY, IN_UTC, ON_PRIMARY } from './statements.ts'
 
-/** How long connecting, or waiting for a free connection, may take, in milliseconds. */
-const CONNECT_TIMEOUT = 2_000
-/** How long an idle connection is kept, in milliseconds. */
-const IDLE_TIMEOUT = 60_000
 /**
- * After this time the operating system asks whether the other end of an idle connection is still there, in
- * milliseconds.
- */
-const KEEP_ALIVE_DELAY = 10_000
-/** How long closing waits for statements in flight, in milliseconds. */
-const CLOSE_TIMEOUT = 500
-/**
- * What PostgreSQL keeps for each connection, times in milliseconds. A statement reads or writes a piece of a list or a
- * batch, which takes milliseconds. Without sorting, only the index on account and `seq` serves a list, also before
+ * What PostgreSQL keeps for each connection. A statement reads or writes a piece of a list or a batch, which takes
+ * milliseconds, and gives a lock up, with an error that says so, before this process gives the statement up. Without sorting, only the index on account and `seq` serves a list, also before
  * there are statistics; what no index can order is sorted all the same, at a cost for which PostgreSQL before 18 would
  * compile the statement. Without `row_security`, a statement from which row level security would hide rows fails.
  */
-const SESSION = { statement_timeout: 10_000, lock_timeout: 2_000, idle_in_transaction_session_timeout: 10_000 }
+const SESSION = {
+  statement_timeout: TIMES.task,
+  lock_timeout: TIMES.request,
+  idle_in_transaction_session_timeout: TIMES.task,
+}
 const SESSION_OPTIONS =
   '-c default_transaction_isolation=read\\ committed -c row_security=off -c jit=off -c enable_sort=off -c enable_incremental_sort=off'
 
@@ -71,7 +64,7 @@ export function openSharedPool(address: Address, timeout: number): Pool {
   const options = [SESSION_OPTIONS, config.options ?? ''].join(' ').trim()
   return openPool(address, {
     max: connectionLimit,
-    idleTimeoutMillis: IDLE_TIMEOUT,
+    idleTimeoutMillis: TIMES.idle,
     query_timeout: timeout,
     // A pooler in transaction mode rejects what would be kept in a session.
     ...(!isPooled && { ...SESSION, options }),
@@ -101,7 +94,7 @@ function createPacedClient(): typeof pg.Client {
           }
           super.connect((error?: Error) => {
             failure = error
-            if (error) setTimeout(() => (failure = undefined), PAUSE).unref()
+            if (error) setTimeout(() => (failure = undefined), TIMES.pause).unref()
             settle(error)
             resolve()
           })
@@ -120,9 +113,10 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
   clients.set(address, Client)
   const pool = new pg.Pool({
     Client,
-    connectionTimeoutMillis: CONNECT_TIMEOUT,
+    // Or waiting for a free one.
+    connectionTimeoutMillis: TIMES.request,
     keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY,
+    keepAliveInitialDelayMillis: TIMES.keepAlive,
     stream() {
       const socket = new Socket()
       sockets.add(socket)
@@ -159,7 +153,7 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
     },
 
     async close() {
-      setTimeout(disconnect, CLOSE_TIMEOUT).unref()
+      setTimeout(disconnect, TIMES.close).unref()
       await pool.end()
       // A server that never confirms the end of a connection must not keep the process running.
       for (const socket of sockets) socket.unref()

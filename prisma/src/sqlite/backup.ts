@@ -3,13 +3,11 @@ import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync, statSync
 import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { type OnProgress, StorageError } from '../engine.ts'
-import { retry } from '../patience.ts'
+import { retry, TIMES } from '../patience.ts'
 import { stateError, translate } from './errors.ts'
 import { READ_SCHEMA } from './file-guard.ts'
 import { openInThread } from './thread.ts'
 
-/** How long a backup waits for another process's lock. */
-const WAITING = { patience: 5_000 }
 /** How often the bytes of a backup are counted, in milliseconds. */
 const PROGRESS_INTERVAL = 100
 
@@ -85,8 +83,8 @@ async function writeDraft(file: string, draft: string, target: string, onProgres
   const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
   const timer = onProgress && setInterval(() => onProgress(sizeOf(draft), sizeOf(file)), PROGRESS_INTERVAL)
   try {
-    await using database = await openInThread(file, READ_SCHEMA, WAITING)
-    await retry(() => database.connection.query('VACUUM INTO $1', draft), WAITING)
+    await using database = await openInThread(file, READ_SCHEMA)
+    await retry(() => database.connection.query('VACUUM INTO $1', draft), TIMES.task)
     await using copy = await openInThread(draft, READ_SCHEMA)
     const [row] = await copy.connection.query('PRAGMA integrity_check')
     const problem = row?.['integrity_check']

@@ -3,7 +3,7 @@ import { access, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { Engine, OpenedDatabase, OpenOptions, ReadStatement, Session, SqlValue } from '../engine.ts'
 import { StorageError } from '../engine.ts'
-import { createWriteGate, limitTime, REQUEST_PATIENCE, retry } from '../patience.ts'
+import { attemptLimit, createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
 import { createPrisma } from '../prisma-client.ts'
 import { backup, syncFolder } from './backup.ts'
 import { createClientAdapter, numbered, type RunStatement, toConnection } from './driver-adapter.ts'
@@ -11,10 +11,8 @@ import { stateError, translate, WRITER_LATE } from './errors.ts'
 import { connect, connectGuarded, type Parameters, READ_SCHEMA, type Result } from './file-guard.ts'
 import { checkFileSystem } from './file-system.ts'
 import { statements } from './statements.ts'
-import { OPENING, openInThread, openThread } from './thread.ts'
+import { openInThread, openThread } from './thread.ts'
 
-/** How long closing may take, in milliseconds: what is committed is in the log, and stays there. */
-const CLOSE_PATIENCE = 3_000
 /** With less space, in bytes, a probe writes for real. */
 const LITTLE_SPACE = 16 * 2 ** 20
 /** For a task that reads rows once, in order: by default there are 16 MB of pages in memory. */
@@ -34,7 +32,6 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
     statements,
     selectTables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'`,
     timeType: 'DATETIME',
-    startupPatience: OPENING.patience,
     migrationsFolder: path.join(import.meta.dirname, '../../migrations'),
     open: async (options) => open(existingFile(file), options),
     create: () => createFile(file, hasOwnFolder),
@@ -74,19 +71,19 @@ function existingFile(file: string): string {
  *
  * @param file its path, without symbolic links
  */
-async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions): Promise<OpenedDatabase> {
+async function open(file: string, { patience = TIMES.request }: OpenOptions): Promise<OpenedDatabase> {
   const { PrismaClient } = await import('../generated/sqlite/client.ts')
   const lateError = () => stateError(file, WRITER_LATE)
   const thread = await openThread(file)
   // A disk that does not respond must not keep it waiting.
-  const closeThread = () => limitTime(thread.close(), CLOSE_PATIENCE, lateError).catch(() => {})
+  const closeThread = () => limitTime(thread.close(), TIMES.closeFile, lateError).catch(() => {})
   const openReader = async () =>
     connectGuarded(file, { readonly: true }, ({ run }) => void run(READ_SCHEMA), thread.files)
-  const { connection, guard } = await retry(openReader, OPENING).catch(async (error) => {
+  const { connection, guard } = await retry(openReader, TIMES.task).catch(async (error) => {
     await closeThread()
     throw error
   })
-  const gate = createWriteGate(Math.max(patience, REQUEST_PATIENCE), lateError)
+  const gate = createWriteGate(attemptLimit(patience), lateError)
   let damage: unknown
 
   /** Once the file is damaged, nothing is written until a restart. */
@@ -116,7 +113,7 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
   const run: RunStatement = ({ kind, sql }, parameters) => {
     const change = () => gate.run(() => thread.runDurably(sql, parameters))
     const once = () => (kind === 'read' ? read(sql, parameters) : write(change))
-    return retry(() => watch(once), { patience })
+    return retry(() => watch(once), patience)
   }
 
   return {
@@ -129,7 +126,7 @@ async function open(file: string, { patience = REQUEST_PATIENCE }: OpenOptions):
     // A page is written where a write has failed, or the disk looks full or read-only.
     probe() {
       const prove = async (isSuspect: boolean) => thread.probe(isSuspect || (await looksUnwritable(file)))
-      return retry(() => watch(() => write(() => gate.probe(prove))), { patience: REQUEST_PATIENCE })
+      return retry(() => watch(() => write(() => gate.probe(prove))), TIMES.request)
     },
 
     async close() {

@@ -2,6 +2,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { StorageError } from '../engine.ts'
+import { TIMES } from '../patience.ts'
 import { toPlainError } from './errors.ts'
 import {
   connectGuarded,
@@ -13,10 +14,6 @@ import {
 } from './file-guard.ts'
 import { statements } from './statements.ts'
 
-/** How often the files are checked without a statement, in milliseconds: less than another process takes to start. */
-const CHECK_INTERVAL = 100
-/** How long a statement waits for another process's lock, in milliseconds, before it is worth a retry. */
-const BUSY_TIMEOUT = 100
 /**
  * FULL: what is committed survives a power failure. The driver's default is NORMAL, which does not promise that, and
  * the file does not store it. The write-ahead log goes back into the file at 4,000 pages, 16 MB: SQLite's default of
@@ -62,7 +59,7 @@ const operations: FileOperations = {
       connection.executeScript(script)
       if (script === SETTINGS) checkPragmas(connection, file)
     }
-    const { connection, guard } = connectGuarded(file, { timeout: BUSY_TIMEOUT }, initialize)
+    const { connection, guard } = connectGuarded(file, { timeout: TIMES.busy }, initialize)
     let isSaved = false
     /** Writes back a log that was deleted, whose content would end with this process. */
     const saveLog = () => {
@@ -70,7 +67,7 @@ const operations: FileOperations = {
       else if (!isSaved) isSaved = checkpoint(connection)
     }
     opened = { connection, guard, saveLog }
-    setInterval(saveLog, CHECK_INTERVAL).unref()
+    setInterval(saveLog, TIMES.check).unref()
     return guard.files
   },
 

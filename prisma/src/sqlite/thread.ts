@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Transaction } from '../engine.ts'
-import { type RetryOptions, retry } from '../patience.ts'
+import { retry, TIMES } from '../patience.ts'
 import { toConnection } from './driver-adapter.ts'
 import { toError } from './errors.ts'
 import type { OpenedFiles } from './file-guard.ts'
@@ -27,16 +27,12 @@ interface Pending {
 
 // This file is TypeScript in development and in tests, JavaScript once it is built.
 const program = new URL(`./thread-main${path.extname(import.meta.filename)}`, import.meta.url)
-/**
- * How long the end of the process waits for operations, in milliseconds: nothing ends a statement, and one took 9 s.
- */
-const EXIT_PATIENCE = 1_000
 /** How many operations have not ended yet: the threads count them down. */
 const running = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
 /** Whether a thread must not close its files, as it would where the process waits for its end. */
 let isThreadLeft = false
 process.on('exit', () => {
-  const end = performance.now() + EXIT_PATIENCE
+  const end = performance.now() + TIMES.exit
   for (let left = Atomics.load(running, 0); left > 0; left = Atomics.load(running, 0)) {
     if (Atomics.wait(running, 0, left, end - performance.now()) === 'timed-out') endNow()
   }
@@ -108,18 +104,15 @@ function startThread(): Thread {
   }
 }
 
-/** Another process may be migrating, opening or recovering the file. */
-export const OPENING: RetryOptions = { patience: 30_000 }
-
 /**
  * Starts a thread that opens a file, see {@link FileOperations.open}.
  *
  * @throws {StorageError} if it cannot be used
  */
-export async function openThread(file: string, script?: string, opening = OPENING): Promise<OpenedThread> {
+export async function openThread(file: string, script?: string): Promise<OpenedThread> {
   const thread = startThread()
   try {
-    return { ...thread, files: await retry(() => thread.open(file, script), opening) }
+    return { ...thread, files: await retry(() => thread.open(file, script), TIMES.task) }
   } catch (error) {
     await thread.close()
     throw error
@@ -130,8 +123,8 @@ export async function openThread(file: string, script?: string, opening = OPENIN
  * Opens a connection in a thread of its own, and runs its first statements. A migration takes long, a disk may hang, and
  * SQLite may sync a log that a killed process has left: the event loop must not wait for them.
  */
-export async function openInThread(file: string, script: string, opening?: RetryOptions): Promise<Transaction> {
-  const { run, executeScript, close } = await openThread(file, script, opening)
+export async function openInThread(file: string, script: string): Promise<Transaction> {
+  const { run, executeScript, close } = await openThread(file, script)
   return {
     connection: toConnection(run, executeScript),
     commit: () => executeScript('COMMIT'),
