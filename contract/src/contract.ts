@@ -138,7 +138,7 @@ export interface OperationMetadata {
   readonly scope: Scope
   /** The group of the operation in the OpenAPI document. */
   readonly group?: { readonly name: string; readonly description: string }
-  /** The operation takes `limit` and `cursor`, and its responses have a `Link` to the next page. */
+  /** The operation takes `limit` and `cursor`, and a page has a `Link` to the next one, if there is one, and to its end. */
   readonly paged?: boolean
   /**
    * Whether a request whose response was lost can be sent again: that changes nothing more and gets the response that
@@ -180,7 +180,8 @@ const LimitSchema = z
 
 const CursorSchema = TextSchema.optional().meta({
   description:
-    'Where the page starts: an opaque value from the `Link` header of the previous page (`nextCursor` in the SDK).',
+    'Where the page starts: an opaque value from the `Link` header of the page before it (`nextCursor` or `endCursor` ' +
+    'in the SDK). It stays valid, and is the same text for the same place.',
 })
 
 const c = initContract()
@@ -205,9 +206,10 @@ export const contract = c.router(
       summary: 'Get Plants',
       description:
         'Returns all plants from the system that the user has access to, in order of creation, as one JSON array. ' +
-        'With `limit` it returns one page and, if there are more, a `Link` header with `rel="next"` (RFC 8288). ' +
+        'With `limit` it returns one page, with a `Link` header (RFC 8288): `rel="next"` leads to the next page, if ' +
+        'there is one, and `rel="end"` to what follows this page, now or later: poll it for new plants. ' +
         'Plants that are created while you page never shift a page. With the `ETag` of an earlier response in ' +
-        '`If-None-Match`, it returns a 304 if that list or page is still the same.',
+        '`If-None-Match`, of whose tags the first 100 count, it returns a 304 if that list or page is still the same.',
       query: z.object({ limit: LimitSchema, cursor: CursorSchema }),
       responses: { 200: z.array(PlantSchema), 304: c.noBody() },
       metadata: defineMetadata({ scope: 'read', group: plantsGroup, paged: true }),

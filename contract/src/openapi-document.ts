@@ -57,7 +57,7 @@ export interface Operation {
   readonly security: readonly [{ readonly bearer: readonly [Scope] }]
   /** Whether a client may send it again after a failure in which it may have been processed. */
   readonly 'x-idempotent': boolean
-  /** Whether it has `limit` and `cursor`, and its responses a link to the next page. */
+  /** Whether it has `limit` and `cursor`, and its responses links to the next page and to their end. */
   readonly 'x-paged': boolean
   readonly parameters: readonly Parameter[]
   readonly requestBody: { readonly required: true; readonly content: Content } | undefined

@@ -30,6 +30,9 @@ const IDS =
   '`JSON.stringify` of JavaScript round them: a generated client needs JSON that reads and writes integers exactly, as `bigint`, ' +
   'or has to stay at or below that number. Unknown fields of a body are ignored; a duplicate key is rejected.'
 
+const LINK =
+  'Of a page (RFC 8288): the next one, `rel="next"`, if there is one, and what follows it, now or later, `rel="end"`.'
+
 const ERRORS_BY_CODE = Object.entries(errorCatalogue).sort(([, a], [, b]) => a.code - b.code)
 const ERROR_NAMES = ERRORS_BY_CODE.map(([name]) => name as ErrorName)
 
@@ -180,7 +183,7 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
     const types = isPage ? ['array'] : ['object', 'array']
     const schema = isEmpty ? undefined : describeBody(body, 'response', types, place, components)
     const own = errors.filter((error) => statusOf(error) === status)
-    const headers = responseHeaders(status, isPage, hasVersion && status < 400)
+    const headers = responseHeaders(status, paged && status < 400, hasVersion && status < 400)
     return [key, { ...describeResponse(status, schema, own), headers }]
   })
   const repetition = idempotent ? (IDEMPOTENT.includes(route.method) ? undefined : REPEATABLE) : NOT_REPEATABLE
@@ -250,12 +253,12 @@ function describeResponse(status: number, schema: JsonSchema | undefined, names:
 }
 
 /** Lists the headers of a response that clients can use. */
-function responseHeaders(status: number, isPage: boolean, hasVersion: boolean): ResponseObject['headers'] {
+function responseHeaders(status: number, isPaged: boolean, hasVersion: boolean): ResponseObject['headers'] {
   const challenge = '`Bearer`, with the `error` if a token was sent, and the `scope` that it lacks (RFC 6750).'
   return {
     'X-Request-Id': header('Identifies this request in the server logs.', true),
     ...(hasVersion && { ETag: header('The version of the response, for `If-None-Match` (RFC 9110 section 13.1.2).') }),
-    ...(isPage && { Link: header('The next page, `rel="next"` (RFC 8288), if there is one.') }),
+    ...(isPaged && { Link: header(LINK) }),
     ...([401, 403].includes(status) && { 'WWW-Authenticate': header(challenge, true) }),
     ...([429, 503].includes(status) && { 'Retry-After': header('Seconds to wait before a retry.', true) }),
     'RateLimit-Policy': header('The limit and its window in seconds, if requests are limited.'),

@@ -70,6 +70,9 @@ export interface GetPlantsInput {
    * @example 100
    */
   limit?: number | undefined
-  /** Where the page starts: an opaque value from the `Link` header of the previous page (`nextCursor` in the SDK). */
+  /**
+   * Where the page starts: an opaque value from the `Link` header of the page before it (`nextCursor` or `endCursor` in
+   * the SDK). It stays valid, and is the same text for the same place.
+   */
   cursor?: string | undefined
 }

@@ -31,8 +31,8 @@ export interface OperationResult<TBody> {
    * not compile until it takes each field out, so that none that is added to the contract is forgotten.
    */
   readonly unused: Readonly<Record<string, never>>
-  /** The cursor of the next page; undefined: there is none. */
-  readonly nextCursor?: string | undefined
+  /** Where the page ends: the cursor of what follows it, and whether anything does yet. Undefined: the body is no page. */
+  readonly page?: { readonly endCursor: string; readonly hasNextPage: boolean } | undefined
 }
 
 /** Responds to the input of an operation, which was checked. */
@@ -54,9 +54,11 @@ export const handlers: { [TName in OperationName]: Handler<Input<TName>, Awaited
   getPlants({ limit, cursor, ...unused }, account) {
     const after = cursor === undefined ? 0 : readCursor(cursor, account.number)
     const rest = listPlants(account).filter(({ seq }) => seq > after)
-    const page = rest.slice(0, limit)
-    const nextCursor = page.length < rest.length ? `${account.number}:${page.at(-1)?.seq}` : undefined
-    return { body: page.map(toBody), nextCursor, unused }
+    const listed = rest.slice(0, limit)
+    const isPart = limit !== undefined || cursor !== undefined
+    const endCursor = `${account.number}:${listed.at(-1)?.seq ?? after}`
+    const page = isPart ? { endCursor, hasNextPage: listed.length < rest.length } : undefined
+    return { body: listed.map(toBody), page, unused }
   },
 }
 

@@ -156,8 +156,8 @@ function respond(
     const { operation, segments, query } = findOperation(service, request)
     const account = authenticate(service, token, requestRules[operation].scope)
     const input = readInput(operation, segments, query, request.body)
-    const { body, nextCursor } = handle(service, operation, input, account)
-    const link = nextCursor === undefined ? {} : { link: nextPage(query, nextCursor) }
+    const { body, page } = handle(service, operation, input, account)
+    const link = page ? { link: writeLinks(query, page) } : {}
     return jsonResponse(routes[operation].status, body, link)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
@@ -304,11 +304,11 @@ export function handle(
   return (handlers[operation] as Handler<unknown, unknown>)(input, account)
 }
 
-/** Returns the `Link` header to the next page, which has every parameter of this one. */
-function nextPage(query: string, cursor: string): string {
+/** Returns the `Link` header of a page: to the next one, and to its end, each with every parameter of this one. */
+function writeLinks(query: string, { endCursor, hasNextPage }: NonNullable<OperationResult<unknown>['page']>): string {
   const parameters = new URLSearchParams(query)
-  parameters.set('cursor', cursor)
-  return `<?${parameters}>; rel="next"`
+  parameters.set('cursor', endCursor)
+  return [...(hasNextPage ? ['next'] : []), 'end'].map((relation) => `<?${parameters}>; rel="${relation}"`).join(', ')
 }
 
 /** Creates the response of a fault. */

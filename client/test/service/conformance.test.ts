@@ -114,8 +114,9 @@ async function readPages(service: ServiceUnderTest, { token, target, limit, maxP
   while (pages.length < maxPages) {
     const { body, link } = await send(service, token, `GET ${url.pathname}${url.search}`, '')
     pages.push(body)
-    if (link === null) break
-    url = new URL(link.replace(/^<(.*)>; rel="next"$/, '$1'), url)
+    const [, next] = /<([^>]*)>; rel="next"/.exec(link ?? '') ?? []
+    if (next === undefined) break
+    url = new URL(next, url)
   }
   return pages
 }
@@ -132,7 +133,7 @@ test('the service responds as the fake to any requests in a row that the contrac
       async send({ request, body }: Omit<AnyRequest, 'operation'>) {
         const { link, ...response } = await send(store, token, request.replace('%3Ccursor%3E', cursor), body)
         cursor = /cursor=([^&>]+)/.exec(link ?? '')?.[1] ?? cursor
-        return { ...response, isLast: link === null }
+        return { ...response, links: [...(link ?? '').matchAll(/rel="(\w+)"/g)].map(([, relation]) => relation) }
       },
     }
   }

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib'
 import { type Scope, ScopeSchema } from '@plant-store/contract'
 import type { TokenRow, Tokens } from '@plant-store/prisma'
 import type { Logger } from 'pino'
-import { oncePerTurn } from '../requests/turns.ts'
+import { oncePerTurn } from '../requests/once-per-turn.ts'
 import { auditLogger } from '../telemetry/log.ts'
 import type { FindToken } from './authentication.ts'
 

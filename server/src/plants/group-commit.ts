@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type PlantRow, StorageError } from '@plant-store/prisma'
-import { createAccountQueue } from '../requests/turns.ts'
+import { createAccountQueue } from '../requests/account-queue.ts'
 import { events } from '../telemetry/events.ts'
 
 /** A batch of the longest plants is committed in some 20 ms, for which the plants of other accounts wait. */

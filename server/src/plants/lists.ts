@@ -1,36 +1,41 @@
-import { type ListPiece, type ListRange, type ListState, MAX_PIECE_BYTES, type Plants } from '@plant-store/prisma'
+import { hash } from 'node:crypto'
+import { type ListPiece, type ListRange, MAX_PIECE_BYTES, type Plants } from '@plant-store/prisma'
 import { LRUCache } from 'lru-cache'
-import type { JsonPieces } from '../requests/responses.ts'
-import type { IsKnown } from '../requests/router.ts'
-import { createTurns, oncePerTurn } from '../requests/turns.ts'
+import { unavailable } from '../requests/errors.ts'
+import { oncePerTurn } from '../requests/once-per-turn.ts'
+import type { NextPiece } from '../requests/responses.ts'
+import { createTurns } from '../requests/turns.ts'
 
 /** How many plants the first piece of a list may have, and any piece. */
 const FIRST_PIECE_PLANTS = 512
 const MAX_PIECE_PLANTS = 1_024
 const MEBIBYTE = 2 ** 20
-/** The size of all cached pieces, each with {@link PIECE_BYTES}, and of those of one list, in bytes. */
+/** The size of all cached pieces, each with {@link PIECE_BYTES}, in bytes. */
 const MAX_CACHE_BYTES = 16 * MEBIBYTE
+/** The size of the longest list that is cached whole, and read before it is sent. */
 const MAX_LIST_BYTES = MEBIBYTE
 /** What a cached piece takes in memory besides its JSON: the name of the account, objects, and a place in a map. */
 const PIECE_BYTES = 1_024
 
 /** Which plants of an account to list, by whatever statements select by. Default: all. */
-type Selection = Omit<ListRange, 'limit'> & { limit?: number | undefined }
+type Selection = Omit<ListRange, 'limit' | 'until'> & { limit?: number | undefined }
 
-/** Plants of an account as text. */
-export interface PlantList {
+/** Plants of an account as the text of a JSON array. */
+export interface PlantList extends ListText {
+  /** Where it ends: the `seq` of its last plant; of a part without one, that where it begins. */
+  readonly end: number
+  /** Whether plants follow that the limit has left out. */
+  readonly more: boolean
+}
+
+interface ListText {
+  /** The text: whole, or how to get its first piece. Empty where the client has it. */
+  readonly json: Buffer | NextPiece
   /**
-   * The text of a JSON array: whole, or in pieces, each of which is read once the one before is sent. Empty where the
-   * client has it.
+   * Names exactly this text: the version that the whole list had in the statement that read it, or a hash of a part.
+   * Undefined: it is too long to be read before it is sent, or was changed meanwhile.
    */
-  json: Buffer | JsonPieces
-  /**
-   * The version of the whole list before its text was read: while the list has it, the same range has the same text.
-   * Undefined: it is not known.
-   */
-  version: string | undefined
-  /** The `seq` of the last plant where more follow; undefined: none do, or the list has no limit. */
-  next: number | undefined
+  readonly version: string | undefined
 }
 
 /** The lists of all accounts. */
@@ -38,18 +43,16 @@ export interface Lists {
   /**
    * Reads the selected plants of an account. Only the whole list is cached.
    *
-   * @param isKnown whether the client has what the list had in a version; undefined: it has nothing
+   * @param known the versions of which the client has the text, which then need not be read. Default: none
    */
-  read(account: string, selection?: Selection, isKnown?: IsKnown): Promise<PlantList>
+  read(account: string, selection?: Selection, known?: readonly string[]): Promise<PlantList>
 }
 
-/** A list that is requested. */
-interface ListRequest {
+/** What the pieces of a text are read for. */
+interface TextRequest {
   readonly account: string
-  /** The version of the list after the request had arrived; undefined: not known, or a part, of which none is cached. */
+  /** The version of the whole list, after the request had arrived; undefined: of a part, or not known. */
   readonly version: string | undefined
-  /** The `seq` after which the list may end: what is added later may be left out, so that it does end. */
-  readonly end: number
 }
 
 /** What to read for a piece. */
@@ -57,6 +60,8 @@ interface PieceRange extends ListRange {
   readonly after: number
   /** Whether the text of the list begins with it. */
   readonly isFirst: boolean
+  /** Whether a part of the text was read already: then it comes before other lists of its account. */
+  readonly isNext: boolean
 }
 
 /** A piece of the text of a list: at most 64 kB, or one plant. */
@@ -70,113 +75,125 @@ interface Piece {
   readonly nextLimit: number
   /** The version that the whole list had when it was read; undefined: it is not known. */
   readonly version: string | undefined
+  /** The hash of its text, once it was needed. */
+  hash?: string
 }
 
 const EMPTY = Buffer.from('[]')
-const CLOSING = Buffer.from(']')
+/** The version of a list without plants, which may have none in the database. */
+const EMPTY_VERSION = 'empty'
 
 /**
- * Creates the lists of all accounts, as JSON text.
+ * Creates the lists of all accounts, as JSON text (docs/decisions/012-list-cache.md).
  *
- * The version of every requested list is read after its request has arrived, once for all lists of a turn of the event
- * loop. A piece that was cached with the same version is sent as it is; any other is read, and cached with the version
- * that the database had at the same moment. Equal versions are equal lists, so a list is never older than its request,
- * on any number of servers and whoever else changes plants (docs/decisions/012-list-cache.md).
+ * A text is in one of four states:
+ * - *known*: the version of the list, read after the request has arrived, is one that the client has. Nothing is read
+ * - *whole*: it is one piece, cached with that version, or read. It is named by the version that was read with it, or as a
+ *   part by its hash
+ * - *checked*: up to a MiB in several pieces is read before it is sent. If all had one version, or it is a part, it has a
+ *   name. Each piece is then taken from the cache, or read again, up to the same end; one with another hash breaks the
+ *   connection
+ * - *streamed*: any other has no name. Each piece is read once the one before is sent, up to what was the end
  */
 export function createLists(plants: Plants): Lists {
   const turns = createTurns()
   const cache = createPieceCache()
-  const readState = oncePerTurn<ListState>(plants.states)
-  const share = createSharedReads()
+  const readState = oncePerTurn(plants.states)
+  const readPage = oncePerTurn<[account: string, range: ListRange], ListPiece>(async (asked) =>
+    asked.map(([account, range]) => readRange(account, range)),
+  )
+  const readPiece = oncePerTurn<[account: string, range: PieceRange], Piece>(async (asked) => asked.map(shrinkToFit))
 
-  /** Returns a piece of a list, which is read if it is not cached. */
-  function getPiece({ account, version }: ListRequest, range: PieceRange): Piece | Promise<Piece> {
-    const cached = version === undefined ? undefined : cache.find(account, version, range.after)
-    if (cached) return cached
-    const wait = () => (turns.hasTime() ? undefined : turns.wait(account, !range.isFirst))
-    return share([account, range], wait, async () => {
-      const piece = await readPiece(account, range)
-      if (version !== undefined) cache.add(account, range.after, piece)
-      return piece
-    })
+  /** Reads a range in a turn of its account. */
+  async function readRange(account: string, range: ListRange, isNext = false): Promise<ListPiece> {
+    if (!turns.hasTime()) await turns.wait(account, isNext)
+    return plants.read(account, range)
   }
 
   /** Reads a piece. Where as many plants are too long for one, an eighth of them is tried. */
-  async function readPiece(account: string, range: PieceRange): Promise<Piece> {
-    const { json, ...read } = await plants.read(account, range)
-    if (json !== undefined) return toPiece({ ...read, json }, range)
-    if (!turns.hasTime()) await turns.wait(account, true)
-    return readPiece(account, shrink(range))
+  async function shrinkToFit([account, range]: readonly [string, PieceRange]): Promise<Piece> {
+    let { limit, isNext } = range
+    for (;;) {
+      const { json, ...read } = await readRange(account, { ...range, limit }, isNext)
+      if (json !== undefined) return toPiece({ ...read, json }, { ...range, limit })
+      if (limit === 1) throw new Error('The statement of a list must select one plant, however long')
+      limit = shrink(limit)
+      isNext = true
+    }
   }
 
-  /** Returns the text of a list, whole where it is one piece. */
-  async function readText(request: ListRequest, range: PieceRange): Promise<Buffer | JsonPieces> {
-    const first = await getPiece(request, range)
-    if (!first.more) return first.json
-    return inPieces(first, request.end, ({ last: after, nextLimit: limit, version }) => {
-      // The version of the piece before is as new, and more pieces are cached with it.
-      const next = { ...request, version: request.version && version }
-      return () => getPiece(next, { ...range, after, limit, isFirst: false })
-    })
+  /** Returns a piece, which is read if it is not cached. What ends before the list does is not cached. */
+  async function getPiece({ account, version }: TextRequest, range: PieceRange): Promise<Piece> {
+    const cached = version === undefined ? undefined : cache.find(account, version, range.after)
+    if (cached) return cached
+    const piece = await readPiece([account, range])
+    if (version !== undefined && range.until === undefined) cache.add(account, range.after, piece)
+    return piece
   }
 
-  /** Reads the plants of a page, whose end has to be known before its text. */
-  async function readPage(account: string, range: ListRange): Promise<PlantList> {
-    const wait = () => turns.wait(account)
-    const page = await share([account, range], wait, () => plants.read(account, range))
-    const { json, last, more } = page
-    const rest = { next: more ? last : undefined, version: versionOf(page) }
-    if (json !== undefined) return { json: enclose('[', json, ']'), ...rest }
-    const first = { ...shrink(range), after: range.after ?? 0, until: last, isFirst: true }
-    return { json: await readText({ account, version: undefined, end: last }, first), ...rest }
+  /** Returns how to get the pieces of a text, one after the other. `hashes` are those of a checked one. */
+  function getFrom(request: TextRequest, range: PieceRange, hashes?: string[]): NextPiece {
+    return async () => {
+      const piece = await getPiece(request, range)
+      if (hashes && hashes.shift() !== hashOf(piece)) {
+        throw unavailable('The list was changed while it was sent. Retry the request.', 1)
+      }
+      const next = piece.more ? getFrom(request, following(range, piece), hashes) : undefined
+      return { json: piece.json, next }
+    }
+  }
+
+  /** Reads a text until it is known whether it has a name. `end` is that of the list or part after the request arrived. */
+  async function readText(request: TextRequest, first: PieceRange, end: number): Promise<ListText> {
+    const isPart = request.version === undefined
+    const hashes: string[] = []
+    let { version } = request
+    let bytes = 0
+    for (let range = first; ; ) {
+      const piece = await getPiece({ ...request, version }, range)
+      if (range.isFirst && !piece.more) return { json: piece.json, version: isPart ? hashOf(piece) : piece.version }
+      bytes += PIECE_BYTES + piece.json.length
+      const isOther = !isPart && !range.isFirst && piece.version !== version
+      if (isOther || bytes > MAX_LIST_BYTES) {
+        return { json: getFrom(request, { ...first, until: end, isNext: true }), version: undefined }
+      }
+      if (!isPart) version = piece.version
+      hashes.push(hashOf(piece))
+      if (!piece.more) {
+        const until = Math.max(range.after, piece.last)
+        const json = getFrom({ ...request, version }, { ...first, until, isNext: true }, hashes)
+        return { json, version: isPart ? hash('sha256', hashes.join(), 'base64url') : version }
+      }
+      range = following(range, piece)
+    }
+  }
+
+  /** Reads a part of a list, whose end has to be known before its text. */
+  async function readPart(account: string, { limit, after = 0, ...bounds }: Selection): Promise<PlantList> {
+    const rest = async () => ({ ...(await readState(account)), json: undefined, more: false })
+    const part = await (limit === undefined ? rest() : readPage([account, { ...bounds, after, limit }]))
+    const { json: plantsJson, last, more } = part
+    const end = Math.max(after, last)
+    if (plantsJson) {
+      const json = enclose('[', plantsJson, ']')
+      return { json, version: hash('sha256', json, 'base64url'), end, more }
+    }
+    const pieceLimit = limit === undefined ? FIRST_PIECE_PLANTS : shrink(limit)
+    const first = { ...bounds, after, until: end, limit: pieceLimit, isFirst: true, isNext: limit !== undefined }
+    return { ...(await readText({ account, version: undefined }, first, end)), end, more }
   }
 
   return {
-    async read(account, { limit, ...bounds } = {}, isKnown) {
-      const state = limit === undefined || isKnown ? await readState(account) : undefined
-      const version = state && versionOf(state)
-      if (version !== undefined && isKnown?.(version)) return { json: EMPTY, next: undefined, version }
-      if (limit !== undefined) return readPage(account, { limit, ...bounds })
-      if (!state || state.last === 0) return { json: EMPTY, next: undefined, version }
-      const isWhole = Object.values(bounds).every((bound) => bound === undefined)
-      const request = { account, version: isWhole ? version : undefined, end: state.last }
-      const first = { ...bounds, after: bounds.after ?? 0, limit: FIRST_PIECE_PLANTS, isFirst: true }
-      return { json: await readText(request, first), next: undefined, version }
+    async read(account, selection = {}, known = []) {
+      if (Object.values(selection).some((bound) => bound !== undefined)) return readPart(account, selection)
+      const state = await readState(account)
+      const { last: end } = state
+      const version = end === 0 ? EMPTY_VERSION : state.version
+      const isKnown = version !== undefined && known.includes(version)
+      if (end === 0 || isKnown) return { json: EMPTY, version, end, more: false }
+      const first = { after: 0, limit: FIRST_PIECE_PLANTS, isFirst: true, isNext: false }
+      return { ...(await readText({ account, version }, first, end)), end, more: false }
     },
-  }
-}
-
-/** Returns the version of a list. One that has never had a plant has none in the database. */
-function versionOf({ version, last }: ListState): string | undefined {
-  return version ?? (last === 0 ? 'empty' : undefined)
-}
-
-/**
- * Creates what reads once for all requests that ask for the same before it begins: what it reads is newer than each of
- * them.
- */
-function createSharedReads() {
-  /** The reads that have not begun, by what they read. */
-  const waiting = new Map<string, Promise<unknown>>()
-
-  /** @param wait returns what the read has to wait for; undefined: it may begin at once */
-  return function share<Result>(
-    what: unknown,
-    wait: () => Promise<void> | undefined,
-    read: () => Promise<Result>,
-  ): Promise<Result> {
-    const key = JSON.stringify(what)
-    const begin = async () => {
-      // All requests whose versions were read together have asked by then.
-      await undefined
-      const turn = wait()
-      if (turn) await turn
-      waiting.delete(key)
-      return read()
-    }
-    const result = waiting.get(key) ?? begin()
-    waiting.set(key, result)
-    return result as Promise<Result>
   }
 }
 
@@ -214,27 +231,6 @@ function createPieceCache() {
   }
 }
 
-/** Returns a list in pieces. Not a generator, which would keep the last piece until the next one. */
-function inPieces(first: Piece, end: number, prepareNext: (before: Piece) => () => Piece | Promise<Piece>): JsonPieces {
-  let known: Piece | undefined = first
-  let readNext: (() => Piece | Promise<Piece>) | undefined
-  let isClosed = false
-
-  return async () => {
-    const piece = known ?? (await readNext?.())
-    known = undefined
-    if (!piece) {
-      if (isClosed) return undefined
-      isClosed = true
-      return CLOSING
-    }
-    const { json, more, last } = piece
-    isClosed = !more
-    readNext = more && last < end ? prepareNext(piece) : undefined
-    return json
-  }
-}
-
 /** Turns plants into a piece of the text of their list. */
 function toPiece({ json, last, more, version }: ListPiece & { json: Buffer }, { isFirst, limit }: PieceRange): Piece {
   const comma = json.length === 0 ? '' : ','
@@ -243,9 +239,20 @@ function toPiece({ json, last, more, version }: ListPiece & { json: Buffer }, { 
   return { json: text, last, more, nextLimit: mayDouble ? 2 * limit : limit, version }
 }
 
-/** Makes a range shorter. */
-function shrink<TRange extends ListRange>(range: TRange): TRange {
-  return { ...range, limit: Math.ceil(range.limit / 8) }
+/** Returns the range after a piece of another one. */
+function following(range: PieceRange, { last: after, nextLimit: limit }: Piece): PieceRange {
+  return { ...range, after, limit, isFirst: false, isNext: true }
+}
+
+/** Returns the hash of a piece, which is computed once. */
+function hashOf(piece: Piece): string {
+  piece.hash ??= hash('sha256', piece.json, 'base64url')
+  return piece.hash
+}
+
+/** Returns how many plants to try where as many are too long. */
+function shrink(limit: number): number {
+  return Math.ceil(limit / 8)
 }
 
 /** Puts text before and after JSON. Not with `Buffer.concat`, whose short results keep a block of memory that they share. */

@@ -28,12 +28,13 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
       return { body: tag === undefined ? { name } : { name, tag }, unused }
     },
 
-    /** Lists the plants of an account in order of creation. */
-    async getPlants({ limit, cursor, ...unused }, account, isKnown) {
+    /** Lists the plants of an account in order of creation. A page, or the rest of a list, says where it ends. */
+    async getPlants({ limit, cursor, ...unused }, account, known) {
       const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
-      const { json, next, version } = await lists.read(account, { limit, after }, isKnown)
-      const nextCursor = next === undefined ? undefined : await cursors.write(account, next)
-      return { body: asBody(json), version, nextCursor, unused }
+      const { json, version, end, more } = await lists.read(account, { limit, after }, known)
+      const isPart = limit !== undefined || cursor !== undefined
+      const page = isPart ? { endCursor: await cursors.write(account, end), hasNextPage: more } : undefined
+      return { body: asBody(json), version, page, unused }
     },
   }
 }

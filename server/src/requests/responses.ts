@@ -23,13 +23,17 @@ const [COMMON, TAGGED] = [COMMON_HEADERS.flat(), TAGGED_HEADERS.flat()]
 /** The media type of every response with a body. */
 const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
 
-/** JSON text in pieces: each call reads the next one; undefined: there are no more. */
-export type JsonPieces = () => Promise<Buffer | undefined>
+/** A piece of JSON text, and how to get the next one; undefined: it is the last. */
+export interface JsonPiece {
+  readonly json: Buffer
+  readonly next: NextPiece | undefined
+}
+export type NextPiece = () => Promise<JsonPiece>
 
 /**
  * Passes JSON text, whole or in pieces that are read while they are sent, as the response body `T` that it represents.
  */
-export function asBody<T>(json: Buffer | JsonPieces): T {
+export function asBody<T>(json: Buffer | NextPiece): T {
   const body: unknown = json
   return body as T
 }
@@ -78,24 +82,32 @@ export function sendJson(response: ServerResponse, json: Buffer | string): void 
 /**
  * Sends one piece after the other, each once the client has read the one before. Until the first one is read, a failure
  * gets its own response; midway it breaks the connection rather than ending in a valid shorter list, and discards what
- * is not sent yet. A client that disconnects ends it. Other requests get their turn too, however fast a list is read.
+ * is not sent yet. A client that disconnects ends it.
  */
-async function sendPieces(response: Response, readNext: JsonPieces): Promise<void> {
+async function sendPieces(response: Response, first: NextPiece): Promise<void> {
   response.setHeader('Content-Type', JSON_CONTENT_TYPE)
   try {
-    // A response to HEAD has no body, so no other piece is read.
-    while (response.req.method !== 'HEAD' && !response.closed) {
-      const piece = await readNext()
-      if (piece === undefined || response.closed) break
-      if (!response.write(piece)) await waitForDrain(response)
-      await nextTurn()
-    }
+    // A response to HEAD has no body, so no piece is read.
+    let next = response.req.method === 'HEAD' ? undefined : first
+    while (next && !response.closed) next = await sendPiece(response, next)
     // Also where the client has gone: without headers, the request would count as in flight for ever.
     response.end()
   } catch (error) {
     // Express's `next` of this request: the handler has returned, so a throw would reach nobody.
     response.req.next?.(error)
   }
+}
+
+/**
+ * Sends a piece, and returns how to get the next one. A function of its own, so that nothing keeps the piece until then.
+ * Other requests get their turn too, however fast a list is read.
+ */
+async function sendPiece(response: Response, read: NextPiece): Promise<NextPiece | undefined> {
+  const { json, next } = await read()
+  if (response.closed) return undefined
+  if (!response.write(json)) await waitForDrain(response)
+  await nextTurn()
+  return next
 }
 
 /** Waits until a client has read what was written, or it has disconnected. */

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { type Contract, contract, type ErrorName, type OperationMetadata } from '@plant-store/contract'
 import type { AppRoute, ClientInferResponseBody, ServerInferRequest } from '@ts-rest/core'
 import type { AppRouteImplementation } from '@ts-rest/express'
@@ -9,18 +10,15 @@ export type Handlers = {
   readonly [TName in keyof Contract]: Handler<Input<Contract[TName]>, Body<Contract[TName]>>
 }
 
-/** Whether a client has the body of a version. */
-export type IsKnown = (version: string) => boolean
-
 /**
  * Responds to a valid request of an account.
  *
- * @param isKnown whether the client has the body of a version, which then need not be read; undefined: it has none
+ * @param known the versions of which the client has the body, which then need not be read. Most operations ignore it
  */
 export type Handler<TInput, TBody> = (
   input: TInput,
   account: string,
-  isKnown?: IsKnown,
+  known: readonly string[],
 ) => Promise<OperationResult<TBody>>
 
 /** How an operation responds, unless it throws an `HttpError` that its `metadata.errors` names. */
@@ -32,10 +30,21 @@ export interface OperationResult<TBody> {
    * not compile until it takes each field out, so that none that is added to the contract is forgotten.
    */
   readonly unused: Readonly<Record<string, never>>
-  /** The cursor of the next page; undefined: there is none. */
-  readonly nextCursor?: string | undefined
-  /** Names the body among all that the same request may have had; undefined: it has no version. */
+  /** Where the page ends; undefined: the body is no page. */
+  readonly page?: Page | undefined
+  /**
+   * Names the body among all that the same request may ever have: its version, or a hash. Undefined: it has no name. It is
+   * used only if the contract declares the 304.
+   */
   readonly version?: string | undefined
+}
+
+/** Where a page ends. */
+export interface Page {
+  /** The cursor of its end, where the next page begins: now, or once there is one. */
+  readonly endCursor: string
+  /** Whether there is one now. */
+  readonly hasNextPage: boolean
 }
 
 /** What an operation takes: the fields of path, query and body, as the contract decodes them. */
@@ -49,14 +58,15 @@ type Success = 200 | 201 | 202 | 204
 /** Errors that no operation names: of its query and body, and of the state of the server. */
 const COMMON_ERRORS: readonly ErrorName[] = ['invalidQuery', 'invalidBody', 'unavailable']
 
-/** The parameters of a query as the contract decodes them, of which one that may be repeated is a list. */
-type Query = Readonly<Record<string, number | string | boolean | readonly string[] | undefined>>
+/** How many tags of an `If-None-Match` are looked at. */
+const MAX_TAGS = 100
+
 /** What ts-rest calls. */
 type Router = { [TName in keyof Contract]: AppRouteImplementation<Contract[TName]> }
 /** A request as ts-rest hands it over. */
 interface CheckedRequest {
   readonly params: object
-  readonly query: Query
+  readonly query: object
   readonly body?: object
   readonly req: Request
   readonly res: Response
@@ -97,47 +107,45 @@ function implement(route: AppRoute, handler: Handler<object, unknown>, publicUrl
   // A part without a schema is not checked.
   const { pathParams, query: parameters, body: content } = { body: undefined, ...route }
   const [hasPath, hasQuery, hasBody] = [pathParams, parameters, content].map((schema) => typeof schema === 'object')
+  const hasTag = 304 in route.responses
   return async ({ params, query, body, req, res }: CheckedRequest) => {
     const input = { ...(hasPath && params), ...(hasQuery && query), ...(hasBody && body) }
-    const condition = req.headers['if-none-match']
-    const selection = hasQuery ? writeQuery(query) : ''
-    const isKnown = (version: string) => matches(condition, tagOf(version, selection))
-    const result = await handler(input, req.identity.account, condition === undefined ? undefined : isKnown)
-    if (result.version !== undefined) {
-      res.etag = tagOf(result.version, selection)
-      if (isKnown(result.version)) return { status: 304, body: undefined }
-    }
-    if (result.nextCursor !== undefined) {
-      const target = publicUrl === undefined ? '' : publicUrl + req.path
-      res.setHeader('Link', nextPage(target, { ...query, cursor: result.nextCursor }))
-    }
-    return { status, body: result.body }
+    const condition = hasTag ? req.headers['if-none-match'] : undefined
+    const known = condition === undefined ? [] : readTags(condition)
+    const { page, version, ...result } = await handler(input, req.identity.account, known)
+    const links =
+      page && writeLinks(publicUrl === undefined ? '' : publicUrl + req.path, req.query, Object.keys(query), page)
+    if (links !== undefined) res.setHeader('Link', links)
+    // The links of a page are a part of what it says.
+    const tag = version !== undefined && links !== undefined ? hash('sha256', version + links, 'base64url') : version
+    if (hasTag && tag !== undefined) res.etag = `"${tag}"`
+    const isKnown = (tag !== undefined && known.includes(tag)) || condition?.trim() === '*'
+    return isKnown ? { status: 304, body: undefined } : { status, body: result.body }
   }
 }
 
-/** Returns the `ETag` of a body: its version, and what the query of the request has selected of it. */
-function tagOf(version: string, selection: string): string {
-  return selection === '' ? `"${version}"` : `"${version}?${selection}"`
-}
-
-/** Whether an `If-None-Match` names a tag: `*`, or one of a list, also as a weak one (RFC 9110 section 13.1.2). */
-function matches(condition: string | undefined, tag: string): boolean {
-  const tags: readonly string[] = condition?.match(/"[^"]*"/g) ?? []
-  return tags.includes(tag) || condition?.trim() === '*'
+/**
+ * Returns the tags of an `If-None-Match`, without their quotes, also of weak ones (RFC 9110 section 13.1.2). Only the
+ * first count: they are compared with a few versions, and no client has many.
+ */
+function readTags(condition: string): string[] {
+  const tags: string[] = []
+  for (const [, tag = ''] of condition.matchAll(/"([^"]*)"/g)) if (tags.push(tag) === MAX_TAGS) break
+  return tags
 }
 
 /**
- * Returns the `Link` header to the next page, which has every parameter of this one, so that a filter is not lost.
+ * Returns the `Link` header of a page (RFC 8288): `next` leads to the next one, if there is one, and `end` to what follows
+ * this one, now or later. Both have every parameter of the page as it arrived, so that a filter is not lost.
  *
  * @param target the URL without a query; empty: relative to the requested URL (RFC 8288 section 3.1)
+ * @param names of the parameters that the operation has; others are left out
  */
-export function nextPage(target: string, query: Query): string {
-  return `<${target}?${writeQuery(query)}>; rel="next"`
-}
-
-function writeQuery(query: Query): string {
-  const pairs = Object.entries(query).flatMap(([name, values]) =>
-    [values ?? []].flat().map((value): [string, string] => [name, String(value)]),
+export function writeLinks(target: string, query: Request['query'], names: readonly string[], page: Page): string {
+  const values: Request['query'] = { ...query, cursor: page.endCursor }
+  const pairs = [...new Set([...names, 'cursor'])].flatMap((name) =>
+    [values[name] ?? []].flat().map((value): [string, string] => [name, String(value)]),
   )
-  return new URLSearchParams(pairs).toString()
+  const link = `<${target}?${new URLSearchParams(pairs)}>`
+  return [...(page.hasNextPage ? ['next'] : []), 'end'].map((relation) => `${link}; rel="${relation}"`).join(', ')
 }

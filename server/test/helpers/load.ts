@@ -105,7 +105,7 @@ export function startLoad(...targets: [LoadTarget, ...LoadTarget[]]) {
       }
       if (status !== 200 || body === '') return { outcome: 'unknown', plants: [] }
       listed.push(...(JSON.parse(body) as object[]).map(numberOf))
-      const [, following] = /<([^>]+)>/.exec(link ?? '') ?? []
+      const [, following] = /<([^>]+)>; rel="next"/.exec(link ?? '') ?? []
       next = following === undefined ? undefined : new URL(following, next)
     }
     return { outcome: 'confirmed', plants: listed }

@@ -3,9 +3,12 @@ import type { ListRange, Plants } from '@plant-store/prisma'
 import fc from 'fast-check'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { runs } from '../../../test/helpers/long-tests.ts'
-import { createLists } from '../../src/plants/lists.ts'
+import { createLists, type Lists } from '../../src/plants/lists.ts'
+import { HttpError } from '../../src/requests/errors.ts'
 
 const MEBIBYTE = 2 ** 20
+
+type Selection = Parameters<Lists['read']>[1]
 
 interface Row {
   readonly seq: number
@@ -30,7 +33,7 @@ function createDatabase(maxBytes = 2 ** 16, wait = async () => {}) {
   const listOf = (account: string): List => stored.lists.get(account) ?? { rows: [], version: undefined }
   const rowsOf = (account: string) => listOf(account).rows
   function change(account: string, rows: readonly Row[], lastSeq = stored.lastSeq): void {
-    stored = { lists: new Map(stored.lists).set(account, { rows, version: `version ${++versions}` }), lastSeq }
+    stored = { lists: new Map(stored.lists).set(account, { rows, version: `version-${++versions}` }), lastSeq }
   }
 
   const plants: Pick<Plants, 'states' | 'read'> = {
@@ -79,13 +82,19 @@ function createDatabase(maxBytes = 2 ** 16, wait = async () => {}) {
 /** Creates the lists of a server. */
 function createServer(database: ReturnType<typeof createDatabase>) {
   const lists = createLists(database.plants)
-  async function list(account: string, bounds: Parameters<typeof lists.read>[1] = {}): Promise<string[]> {
-    const { json } = await lists.read(account, bounds)
-    let text = ''
-    if (Buffer.isBuffer(json)) text = json.toString()
-    else for (let piece = await json(); piece; piece = await json()) text += piece
-    return (JSON.parse(text) as { name: string }[]).map(({ name }) => name)
+  /** Reads a list as a client gets it, with what names its text, and does something before it is sent. */
+  async function get(account: string, selection?: Selection, known?: readonly string[], meanwhile = async () => {}) {
+    const { json, ...list } = await lists.read(account, selection, known)
+    await meanwhile()
+    let text = Buffer.isBuffer(json) ? json.toString() : ''
+    for (let next = Buffer.isBuffer(json) ? undefined : json; next; ) {
+      const piece = await next()
+      text += piece.json
+      next = piece.next
+    }
+    return { ...list, text }
   }
+  const list = async (account: string, selection?: Selection) => namesOf((await get(account, selection)).text)
 
   /** Returns how many reads a list takes. */
   async function readsOf(account: string): Promise<number> {
@@ -94,7 +103,11 @@ function createServer(database: ReturnType<typeof createDatabase>) {
     return database.counts.reads - before
   }
 
-  return { lists, list, readsOf }
+  return { lists, get, list, readsOf }
+}
+
+function namesOf(text: string): string[] {
+  return (JSON.parse(text) as { name: string }[]).map(({ name }) => name)
 }
 
 test('a list is read once for each of its versions, and an empty one never', async () => {
@@ -113,23 +126,43 @@ test('a list is read once for each of its versions, and an empty one never', asy
 
 test('a part of a list is not taken from the cached list, and a list without a version is read each time', async () => {
   const database = createDatabase()
-  const { readsOf, list } = createServer(database)
+  const { readsOf, list, get } = createServer(database)
   database.insert('alice', 'a', 'b', 'c')
   expect(await readsOf('alice')).toBe(1)
   expect(await list('alice', { after: 1 })).toEqual(['b', 'c'])
   expect(database.counts.reads).toBe(2)
   database.forgetVersion('alice')
   expect([await readsOf('alice'), await readsOf('alice')]).toEqual([1, 1])
+  expect(namesOf((await get('alice', {}, ['empty'])).text)).toEqual(['a', 'b', 'c'])
 })
 
-test('a page says where the next one begins, also where it has several pieces', async () => {
+test('a part says where it ends and whether more follows, also one of several pieces or without plants', async () => {
   const database = createDatabase(100)
-  const { lists, list } = createServer(database)
+  const { get } = createServer(database)
   const names = Array.from({ length: 30 }, (_, index) => `plant ${index}`)
   database.insert('alice', ...names)
-  expect(await list('alice', { limit: 20, after: 5 })).toEqual(names.slice(5, 25))
-  expect(await lists.read('alice', { limit: 20, after: 5 })).toMatchObject({ next: 25 })
-  expect(await lists.read('alice', { limit: 25, after: 5 })).toMatchObject({ next: undefined })
+  const part = async (selection: Selection) => {
+    const { text, version, ...rest } = await get('alice', selection)
+    return { names: namesOf(text), ...rest }
+  }
+  expect(await part({ limit: 20, after: 5 })).toEqual({ names: names.slice(5, 25), end: 25, more: true })
+  expect(await part({ limit: 25, after: 5 })).toEqual({ names: names.slice(5), end: 30, more: false })
+  expect(await part({ after: 5 })).toEqual({ names: names.slice(5), end: 30, more: false })
+  for (const after of [30, 31]) {
+    for (const limit of [1, undefined]) {
+      expect(await part({ limit, after })).toEqual({ names: [], end: after, more: false })
+    }
+  }
+})
+
+test('a statement that selects nothing, even of one plant, is an error', async () => {
+  const database = createDatabase()
+  const { read } = database.plants
+  database.plants.read = async (...range) => ({ ...(await read(...range)), json: undefined })
+  database.insert('alice', 'a')
+  for (const selection of [{}, { limit: 1 }, { after: 0 }]) {
+    await expect(createServer(database).list('alice', selection)).rejects.toThrow('must select one plant')
+  }
 })
 
 test('of a list the first MiB is cached, and of all lists 16 MiB, of which those not used for long go first', async () => {
@@ -198,9 +231,48 @@ test('what was read after a change is not cached with the version before it, whi
   expect(await list('alice')).toEqual(['a'])
 })
 
-test('after any changes, restores and crashes, on each of two servers, no list is older than its request', async () => {
+test('a list in pieces has a tag only if none was changed while it was read, and is sent as it was read', async () => {
+  let beforeRead = async () => {}
+  const database = createDatabase(50, () => beforeRead())
+  const outcomes = { tagged: 0, untagged: 0 }
+  for (const change of [database.insert, database.rename]) {
+    for (let at = 1; at < 12; at++) {
+      database.insert('alice', 'x'.repeat(40), 'y'.repeat(40), 'z'.repeat(40))
+      const [texts, server] = [new Map<string | undefined, string>(), createServer(database)]
+      const note = async () => {
+        const [state] = await database.plants.states(['alice'])
+        texts.set(state?.version, JSON.stringify(database.rowsOf('alice').map(({ name }) => ({ name }))))
+      }
+      await note()
+      let reads = 0
+      beforeRead = async () => {
+        if (++reads !== at) return
+        change('alice', `change ${at}`)
+        await note()
+      }
+      const { version, text } = await server.get('alice')
+      beforeRead = async () => {}
+      if (version === undefined) outcomes.untagged++
+      else outcomes.tagged++
+      if (version !== undefined) expect(text).toBe(texts.get(version))
+      // Another client has the new list cached before this one is sent.
+      const sent = server.get('alice', {}, [], async () => {
+        change('alice', 'later')
+        await server.list('alice')
+      })
+      const before = JSON.stringify(database.rowsOf('alice').map(({ name }) => ({ name })))
+      if (change === database.insert) expect((await sent).text).toBe(before)
+      else await expect(sent).rejects.toThrow('was changed while it was sent')
+      while (database.rowsOf('alice').length > 0) database.remove('alice')
+    }
+  }
+  expect(outcomes.tagged).toBeGreaterThan(2)
+  expect(outcomes.untagged).toBeGreaterThan(2)
+})
+
+test('after any changes, restores and crashes, on each of two servers, no list is older than its request, and its tag names no other', async () => {
   const changes = ['insert', 'insert', 'rename', 'remove', 'save', 'restore', 'forget']
-  const action = fc.constantFrom(...changes, ...Array<string>(6).fill('list'))
+  const action = fc.constantFrom(...changes, ...Array<string>(6).fill('list'), ...Array<string>(3).fill('part'))
   const steps = fc.array(fc.record({ action, count: fc.integer({ min: 1, max: 4 }) }), { maxLength: 40, size: 'max' })
   const turns = fc.infiniteStream(fc.constantFrom(0, 0, 1, 2, 4))
   await fc.assert(
@@ -211,17 +283,32 @@ test('after any changes, restores and crashes, on each of two servers, no list i
       const database = createDatabase(maxBytes, wait)
       const servers = [createServer(database), createServer(database)] as const
       const history: (readonly Row[])[] = [[]]
+      /** What each version has named. */
+      const texts = new Map<string, string>()
       let names = 0
       let saved = database.save()
-      /** Expects all plants that were there from the request to the response, in order, and none that never was. */
-      const check = async (server: number, begin: number) => {
-        const list = await servers[server % 2 === 0 ? 0 : 1].list('alice')
+      /**
+       * Expects all plants that were there from the request to the response, in order, and none that never was; and of
+       * a client that has all lists until then, that it has just this one where no text is sent.
+       */
+      const check = async (server: number, begin: number, selection: Selection) => {
+        const known = server > 2 ? [] : [...texts.keys()].map((name) => name.split(' ').at(-1) ?? '')
+        const { text, version, end, more } = await servers[server % 2 === 0 ? 0 : 1].get('alice', selection, known)
         const states = history.slice(begin)
+        const name = `${JSON.stringify(selection)} ${version}`
+        const isSent = text !== '[]' || version === undefined
+        const list = namesOf(isSent ? text : (texts.get(name) ?? text))
+        if (version !== undefined && isSent) {
+          expect(texts.get(name) ?? text).toBe(text)
+          texts.set(name, text)
+        }
         const seqs = list.map((name) => states.flat().find((row) => row.name === name)?.seq)
         expect(seqs).toEqual([...new Set(seqs)].sort((one, other) => Number(one) - Number(other)))
         expect(seqs).not.toContain(undefined)
+        const { after = 0 } = selection ?? {}
         const always = states.reduce((kept, rows) => kept.filter((row) => rows.includes(row)))
-        expect(list).toEqual(expect.arrayContaining(always.map(({ name }) => name)))
+        const expected = always.filter(({ seq }) => seq > after && (!more || seq <= end))
+        expect(list).toEqual(expect.arrayContaining(expected.map(({ name }) => name)))
       }
       const checks: Promise<void>[] = []
       for (const { action, count } of actions) {
@@ -232,7 +319,13 @@ test('after any changes, restores and crashes, on each of two servers, no list i
         if (action === 'restore') database.restore(saved)
         if (action === 'forget') database.forgetVersion('alice')
         history.push(database.rowsOf('alice'))
-        if (action === 'list') checks.push(check(count, history.length - 1))
+        const selection = action === 'part' ? { after: count - 1, limit: count < 4 ? 2 * count : undefined } : undefined
+        if (selection || action === 'list') {
+          const begin = history.length - 1
+          const checked = check(count, begin, selection).catch((error) => acceptBreak(error, history.slice(begin)))
+          checks.push(checked)
+          checked.catch(() => {})
+        }
         if (count === 1) await nextTurn()
       }
       await Promise.all(checks)
@@ -242,3 +335,9 @@ test('after any changes, restores and crashes, on each of two servers, no list i
     { numRuns: runs(600) },
   )
 })
+
+/** Rethrows an error, unless it is that of a list of which sent plants were changed: creating others breaks none. */
+function acceptBreak(error: unknown, states: readonly (readonly Row[])[]): void {
+  const isKept = (rows: readonly Row[], index: number) => rows.every((row, at) => states[index + 1]?.[at] === row)
+  if (!(error instanceof HttpError) || states.slice(0, -1).every(isKept)) throw error
+}

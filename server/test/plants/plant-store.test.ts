@@ -23,7 +23,7 @@ test('a plant that is deleted before it can be compared is stored again, three t
     },
     compare: async (rows) => rows.map(({ id }) => (id === '1' && missing-- > 0 ? undefined : true)),
   })
-  const create = () => Promise.allSettled([1, 2].map((id) => store.createPlant(plant(id), 'alice')))
+  const create = () => Promise.allSettled([1, 2].map((id) => store.createPlant(plant(id), 'alice', [])))
   const stored = { status: 'fulfilled', value: { body: { name: 'Ficus' }, unused: {} } }
   expect(await create()).toEqual([stored, stored])
   expect(inserts).toBe(3)
@@ -34,7 +34,7 @@ test('a plant that is deleted before it can be compared is stored again, three t
 
 test('a result too few fails the batch, rather than give a plant the result of another', async () => {
   const store = createStore({ insert: async () => 0, compare: async (rows) => rows.slice(1).map(() => true) })
-  const outcomes = await Promise.allSettled([1, 2].map((id) => store.createPlant(plant(id), 'alice')))
+  const outcomes = await Promise.allSettled([1, 2].map((id) => store.createPlant(plant(id), 'alice', [])))
   expect(outcomes.map((outcome) => outcome.status === 'rejected' && String(outcome.reason))).toEqual(
     Array(2).fill('Error: 1 results for 2 plants'),
   )
@@ -50,7 +50,7 @@ test.each(['"', '\\', '\u0001'])('plants long as JSON, with %j, are committed in
   })
   // 180 kB of JSON each.
   const name = character.repeat(180_000 / (JSON.stringify(character).length - 2))
-  await Promise.all(Array.from({ length: 12 }, (_, id) => store.createPlant(plant(id, name), `${id}`)))
+  await Promise.all(Array.from({ length: 12 }, (_, id) => store.createPlant(plant(id, name), `${id}`, [])))
   expect(batches).toEqual([5, 5, 2])
 })
 

@@ -16,7 +16,7 @@ import {
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createCursors } from '../../src/plants/cursor.ts'
 import { HttpError } from '../../src/requests/errors.ts'
-import { createRouter, type Handlers, nextPage } from '../../src/requests/router.ts'
+import { createRouter, type Handlers, writeLinks } from '../../src/requests/router.ts'
 
 const server = await startTestServer()
 
@@ -74,18 +74,29 @@ test('an operation responds with no error that its metadata does not name', asyn
   await expect(failWith('notFound')).rejects.toThrow('Add notFound to the metadata.errors of createPlant')
 })
 
+test('an operation whose contract has no 304 responds none, and has no tag', async () => {
+  const res = { etag: undefined }
+  const createPlant: Handlers['createPlant'] = async () => ({ body: { name: 'x' }, unused: {}, version: '1' })
+  const router = createRouter({ createPlant } as Handlers)
+  const request = { req: { identity: {}, headers: { 'if-none-match': '"1", *' } }, res } as never
+  expect([await router.createPlant(request), res.etag]).toEqual([{ status: 200, body: { name: 'x' } }, undefined])
+})
+
 /** Returns the link to the page after the first plant, and its cursor. */
 async function linkOf(server: TestServer): Promise<{ link: string; cursor: string }> {
   const link = String((await server.call('/plants?limit=1')).headers.get('link'))
   return { link, cursor: /cursor=([\w-]+)/.exec(link)?.[1] ?? '' }
 }
 
-test('the link has every parameter of the page', async () => {
-  const query = { limit: 2, cursor: 'new', tag: ['a b', '>"&=ü'], available: true, since: undefined, none: [] }
-  const [, target = ''] = /^<([!-~]+)>; rel="next"$/.exec(nextPage('https://plants.example.com/plants', query)) ?? []
-  const { origin, pathname, searchParams } = new URL(target)
-  expect([origin, pathname]).toEqual(['https://plants.example.com', '/plants'])
-  const parameters = ['limit=2', 'cursor=new', 'tag=a b', 'tag=>"&=ü', 'available=true']
+test('the links have every parameter of the page that the operation has, as it arrived', async () => {
+  const query = { limit: '2', tag: ['a b', '>"&=ü'], since: '2026-11-01', available: 'yes', unknown: '1' }
+  const target = 'https://plants.example.com/plants'
+  const names = ['limit', 'cursor', 'tag', 'available', 'since', 'none']
+  const links = writeLinks(target, query, names, { endCursor: 'new', hasNextPage: true })
+  const [, next = '', end] = /^<([!-~]+)>; rel="next", <([!-~]+)>; rel="end"$/.exec(links) ?? []
+  const { origin, pathname, searchParams } = new URL(next)
+  expect([end, origin, pathname]).toEqual([next, 'https://plants.example.com', '/plants'])
+  const parameters = ['limit=2', 'cursor=new', 'tag=a b', 'tag=>"&=ü', 'available=yes', 'since=2026-11-01']
   expect([...searchParams].map((pair) => pair.join('='))).toEqual(parameters)
 })
 
@@ -144,7 +155,8 @@ test('servers of one database accept each other’s cursors, also after a restor
   const [one, other] = servers as [TestServer, TestServer]
   for (const id of [1, 2]) await one.post(`{"id":${id},"name":"${id}"}`)
   const [{ link, cursor }, next] = await Promise.all([linkOf(one), linkOf(other)])
-  expect(link).toBe(`<https://plants.example.com/api/plants?limit=1&cursor=${cursor}>; rel="next"`)
+  const target = `<https://plants.example.com/api/plants?limit=1&cursor=${cursor}>`
+  expect(link).toBe(`${target}; rel="next", ${target}; rel="end"`)
   const list = async (server: TestServer, cursor: string) => (await server.call(`/plants?cursor=${cursor}`)).json()
   expect(await list(one, 'A'.repeat(48))).toEqual({ error: 40004, message: expect.stringMatching(/^cursor: /) })
   const rest = [{ name: '2' }]
@@ -154,46 +166,44 @@ test('servers of one database accept each other’s cursors, also after a restor
   expect(await list(restored, cursor)).toEqual(rest)
 })
 
-test('a list that has not changed is a 304, whatever changes it, and each page has a tag of its own', async () => {
+test('a list or page that has not changed is a 304 with all headers, and a change leaves the pages before it as they are', async () => {
   const { account, token, post } = await newAccount()
   const get = async (path: string, condition?: string, method = 'GET') => {
     const headers = condition === undefined ? {} : { 'If-None-Match': condition, 'Cache-Control': 'no-cache' }
     const response = await server.call(path, { token, method, headers })
     return { status: response.status, body: await response.text(), headers: response.headers }
   }
-  const tags = new Set<string>()
-  const tagOf = async (path = '/plants') => {
-    const { headers } = await get(path)
-    return headers.get('etag') as string
-  }
+  const tagOf = async (path = '/plants') => (await get(path)).headers.get('etag') as string
   const empty = await tagOf()
   expect((await get('/plants', empty)).status).toBe(304)
   for (const id of [1, 2, 3]) await post(`{"id":${id},"name":"plant ${id}"}`)
   expect((await get('/plants', empty)).status).toBe(200)
 
-  const paths = ['/plants', '/plants?limit=1', '/plants?limit=2', '/plants?limit=2&unknown=,']
+  const [, rest = ''] = /<([^>]*)>/.exec((await get('/plants?limit=1')).headers.get('link') ?? '') ?? []
+  const changing = ['/plants', '/plants?limit=3', '/plants?limit=5', `/plants${rest.replace('limit=1&', '')}`]
+  const staying = ['/plants?limit=2', '/plants?limit=2&unknown=,']
+  const paths = [...changing, ...staying]
+  const tags = new Set<string>()
   for (const path of paths) {
-    const etag = await tagOf(path)
+    const { headers: sent } = await get(path)
+    const etag = sent.get('etag') as string
     tags.add(etag)
-    for (const condition of [etag, `W/${etag}`, `"other", ${etag}`, `${etag},"a,b"`, '*', ' * ']) {
+    const all = ['"x",'.repeat(99) + etag, `"other", ${etag}`, `${etag},"a,b"`, `W/${etag}`, etag, '*', ' * ']
+    for (const condition of all) {
       for (const method of ['GET', 'HEAD']) {
         const { status, body, headers } = await get(path, condition, method)
         expect([condition, status, body]).toEqual([condition, 304, ''])
-        expect(Object.fromEntries(headers)).toMatchObject({
-          etag,
-          'cache-control': 'private, no-cache',
-          vary: 'Authorization',
-        })
-        expect(headers.get('content-type')).toBe(null)
-        expect(headers.get('x-request-id')).toMatch(/./)
+        for (const name of ['etag', 'link', 'cache-control', 'vary']) expect(headers.get(name)).toBe(sent.get(name))
+        expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['private, no-cache', 'Authorization'])
+        expect([headers.get('content-type'), headers.has('x-request-id')]).toEqual([null, true])
       }
     }
-    for (const condition of ['"other"', etag.slice(1, -1), '', `"x${etag.slice(1)}`]) {
-      expect([condition, (await get(path, condition)).status]).toEqual([condition, 200])
-    }
+    // Only the first hundred count.
+    const others = ['"x",'.repeat(100) + etag, '"other"', etag.slice(1, -1), '', `"x${etag.slice(1)}`]
+    for (const condition of others) expect([condition, (await get(path, condition)).status]).toEqual([condition, 200])
   }
   // An unknown parameter selects nothing.
-  expect(tags.size).toBe(3)
+  expect(tags.size).toBe(paths.length - 1)
 
   const statements = [
     `UPDATE "Plant" SET "tag" = 'fern' WHERE "account" = '${account}' AND "id" = '3'`,
@@ -204,11 +214,12 @@ test('a list that has not changed is a 304, whatever changes it, and each page h
     ...statements.map((sql) => () => runSql(server.databaseUrl, sql)),
   ]) {
     const before = await Promise.all(paths.map(tagOf))
+    const statuses = () => Promise.all(paths.map(async (path, index) => (await get(path, before[index])).status))
     // Of another account.
     await (await newAccount()).post('{"id":1,"name":"other"}')
-    for (const [index, path] of paths.entries()) expect((await get(path, before[index])).status).toBe(304)
+    expect(await statuses()).toEqual(paths.map(() => 304))
     await change()
-    for (const [index, path] of paths.entries()) expect((await get(path, before[index])).status).toBe(200)
+    expect(await statuses()).toEqual([...changing.map(() => 200), ...staying.map(() => 304)])
   }
   // An error is no list.
   const failed = await get('/plants?limit=0', '*')
@@ -217,4 +228,67 @@ test('a list that has not changed is a 304, whatever changes it, and each page h
     'no-store',
     null,
   ])
+})
+
+test('the cursor of the end of a list gets what is created later, also of an empty page and after a restart', async () => {
+  const databaseUrl = await newDatabase()
+  let own = await startTestServer({ databaseUrl })
+  const { token } = await own.createToken({ account: 'followed' })
+  const seen: string[] = []
+  /** Follows the list from a link to its end, and returns the link to what comes later. */
+  const follow = async (target: string): Promise<string> => {
+    const response = await own.call(`/plants${target}`, { token })
+    seen.push(...((await response.json()) as { name: string }[]).map(({ name }) => name))
+    const link = response.headers.get('link') ?? ''
+    const [, next] = /<([^>]*)>; rel="next"/.exec(link) ?? []
+    const [, end = ''] = /<([^>]*)>; rel="end"/.exec(link) ?? []
+    expect([response.status, next ?? end]).toEqual([200, end])
+    return next === undefined ? end : follow(next)
+  }
+  let end = await follow('?limit=2')
+  expect(await follow(end)).toBe(end)
+  const names: string[] = []
+  for (const count of [1, 0, 2, 5]) {
+    for (let index = 0; index < count; index++) {
+      names.push(`plant ${names.length}`)
+      await own.post(JSON.stringify({ id: names.length, name: names.at(-1) }), { token })
+    }
+    end = await follow(end)
+    expect(seen).toEqual(names)
+    await own.close()
+    own = await startTestServer({ databaseUrl })
+  }
+  // The rest of a list has an end too; a whole list has none.
+  expect(await follow(end.replace('limit=2&', ''))).toBe(end.replace('limit=2&', ''))
+  expect((await own.call('/plants', { token })).headers.get('link')).toBe(null)
+})
+
+test.each([
+  ['one piece', 20, 40],
+  ['several pieces', 2_000, 25],
+])('a tag never names another text, whoever writes meanwhile: lists of %s', async (_what, length, requests) => {
+  const databaseUrl = await newDatabase()
+  const servers = await Promise.all([1, 2].map(() => startTestServer({ databaseUrl })))
+  const token = await servers[0]?.createToken({ account: 'busy' })
+  const bodies = new Map<string, Set<string>>()
+  let tagged = 0
+  const read = async (reader: number) => {
+    const path = ['/plants', '/plants', '/plants?limit=50', '/plants?limit=1000'][reader % 4] as string
+    for (let count = 0; count < requests; count++) {
+      const response = await servers[count % 2]?.call(path, token)
+      const [tag, body] = [response?.headers.get('etag'), (await response?.text()) ?? '']
+      if (!tag) continue
+      tagged++
+      bodies.set(path + tag, (bodies.get(path + tag) ?? new Set()).add(body))
+    }
+  }
+  const write = async (writer: number) => {
+    for (let count = 0; count < requests; count++) {
+      const body = JSON.stringify({ id: writer * 60 + count, name: 'x'.repeat(length) })
+      expect((await servers[count % 2]?.post(body, token))?.status).toBe(200)
+    }
+  }
+  await Promise.all([...Array.from({ length: 8 }, (_, index) => read(index)), ...[1, 2, 3].map(write)])
+  const wrong = [...bodies].filter(([, { size }]) => size > 1)
+  expect([wrong.length, tagged > 20]).toEqual([0, true])
 })

@@ -8,16 +8,15 @@ import { until } from '../../../test/helpers/programs.ts'
 import { readBody } from '../../src/requests/body.ts'
 import { createPathCheck } from '../../src/requests/paths-and-origins.ts'
 import { createRequestsInFlight } from '../../src/requests/requests-in-flight.ts'
-import { asBody, type JsonPieces } from '../../src/requests/responses.ts'
+import { asBody, type NextPiece } from '../../src/requests/responses.ts'
 import { openSocket } from '../helpers/connection.ts'
 import { get, KEEP_ALIVE } from '../helpers/requests.ts'
 import { serveApp } from '../helpers/serve-app.ts'
 
-function failAfter(...pieces: string[]): JsonPieces {
-  const rest = pieces.map((piece) => Buffer.from(piece))
+function failAfter(...pieces: string[]): NextPiece {
+  const [first, ...others] = pieces
   return async () => {
-    const piece = rest.shift()
-    if (piece) return piece
+    if (first !== undefined) return { json: Buffer.from(first), next: failAfter(...others) }
     throw new StorageError('The database is locked', { fault: 'locked', retryAfter: 1 })
   }
 }
@@ -25,7 +24,7 @@ function failAfter(...pieces: string[]): JsonPieces {
 const requestsInFlight = createRequestsInFlight({ maxRequestsInFlight: 10, trustProxy: undefined })
 
 /** Starts an app that responds with a list, and returns its URL. */
-function serveList(list: (response: Response) => JsonPieces): Promise<string> {
+function serveList(list: (response: Response) => NextPiece): Promise<string> {
   return serveApp((app) =>
     app.use((request, response) => {
       requestsInFlight.add(request, response)
@@ -57,7 +56,7 @@ test('a list that fails after its first piece, or midway, breaks the connection'
 test('a list whose client disconnects before a first piece is read is not in flight afterwards', async () => {
   const url = await serveList((response) => async () => {
     await once(response, 'close')
-    return Buffer.from('[]')
+    return { json: Buffer.from('[]'), next: undefined }
   })
   const socket = await openSocket(url)
   socket.write(get('/', KEEP_ALIVE).repeat(2))

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { oncePerTurn } from '../../src/requests/turns.ts'
+import { oncePerTurn } from '../../src/requests/once-per-turn.ts'
 
 test('a turn has one read, of each key once, and no request shares or awaits one that has begun', async () => {
   const reads: { keys: readonly string[]; end(values: string[]): void }[] = []
-  const read = oncePerTurn((keys) => new Promise<string[]>((end) => reads.push({ keys, end })))
+  const read = oncePerTurn((keys: readonly string[]) => new Promise<string[]>((end) => reads.push({ keys, end })))
   const first = ['a', 'b', 'a'].map(read)
   expect(reads).toEqual([])
   await nextTurn()
@@ -18,7 +18,7 @@ test('a turn has one read, of each key once, and no request shares or awaits one
 })
 
 test('a result too few fails every key, rather than give one the result of another', async () => {
-  const read = oncePerTurn(async (keys) => keys.slice(1))
+  const read = oncePerTurn(async (keys: readonly string[]) => keys.slice(1))
   const outcomes = await Promise.allSettled(['a', 'b'].map(read))
   expect(outcomes.map((outcome) => outcome.status === 'rejected' && String(outcome.reason))).toEqual(
     Array(2).fill('Error: 1 results for 2 keys'),

@@ -1,0 +1,48 @@
+/** Items that wait. Accounts take turns, however many items one of them adds. */
+export interface AccountQueue<Item> {
+  /** Adds an item: as the last one of its account, or as its next one. */
+  add(item: Item, isNext?: boolean): void
+  /** Returns the next item, which stays in the queue. */
+  first(): Item | undefined
+  /** Removes the next item, and returns it. Its account is then the last one. */
+  take(): Item | undefined
+  /** Removes all items that match, and returns them. */
+  remove(matches: (item: Item) => boolean): Item[]
+  size(): number
+}
+
+/** Creates an empty queue. */
+export function createAccountQueue<Item extends { readonly account: string }>(): AccountQueue<Item> {
+  /** The items of each account, in the order of the accounts. */
+  let queues = new Map<string, Item[]>()
+  const nextQueue = () => queues.values().next().value
+
+  return {
+    add(item, isNext) {
+      const own = queues.get(item.account)
+      if (!own) queues.set(item.account, [item])
+      else if (isNext) own.unshift(item)
+      else own.push(item)
+    },
+    first: () => nextQueue()?.[0],
+    take() {
+      const own = nextQueue()
+      const item = own?.shift()
+      if (!own || !item) return undefined
+      queues.delete(item.account)
+      if (own.length > 0) queues.set(item.account, own)
+      // V8 would keep the tables of one that accounts are added to and deleted from all the time (places.ts).
+      else if (queues.size === 0) queues = new Map()
+      return item
+    },
+    remove(matches) {
+      const all = [...queues.values()].flat()
+      queues = Map.groupBy(
+        all.filter((item) => !matches(item)),
+        ({ account }) => account,
+      )
+      return all.filter(matches)
+    },
+    size: () => [...queues.values()].reduce((sum, own) => sum + own.length, 0),
+  }
+}
