@@ -107,8 +107,8 @@ test('tokens, cursors and plants are in no line of the log, and the guide explai
   const tokens: string[] = [token, generateToken(), await signToken(key), await signToken(key, { aud: 'others' })]
   for (const wire of tokens.flatMap(placesOf)) expect(await exchange(server.url, wire)).toMatch(/^HTTP\/1\.1 \d{3} /)
   await runSql(DATABASE_URL, 'ALTER TABLE "Plant" RENAME TO "Gone"')
-  expect((await createPlant(server.url, token, 3)).status).toBe(500)
   const failed = await list('')
+  expect((await createPlant(server.url, token, 3)).status).toBe(503)
   for (let status = 0; status !== 429; ) ({ status } = await list(''))
   const revoked = await run('revoke', id)
   expect(await server.end()).toBe(0)
@@ -127,9 +127,9 @@ test('tokens, cursors and plants are in no line of the log, and the guide explai
   const guide = readGuide('log.md')
   for (const event of events) expect(guide).toContain(`\`${event}\``)
   const ofFailed = lines.filter(({ requestId }) => requestId === failed.headers.get('x-request-id'))
-  const request = { method: 'GET', path: '/plants', status: 500, error: 50000, account: 'alice', tokenId: id }
+  const request = { method: 'GET', path: '/plants', status: 503, error: 50300, account: 'alice', tokenId: id }
   expect(ofFailed).toMatchObject([
-    { level: 'error', err: { stack: expect.any(String) } },
+    { level: 'warn', err: { stack: expect.any(String) } },
     { level: 'debug', event: 'request', ...request, milliseconds: expect.any(Number) },
   ])
   const origins = lines.filter(({ event }) => event === 'origin not allowed').map(({ msg }) => msg)
