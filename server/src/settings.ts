@@ -180,11 +180,6 @@ export const SettingsSchema = z.object({
   keepAliveTimeout: timeout
     .prefault('5s')
     .describe('How long a connection may be idle. Behind a proxy, longer than its own idle timeout (nginx: 60s).'),
-  tokenIdHeader: onOff
-    .prefault('off')
-    .describe(
-      'Whether responses name an own token by its id in the header X-Token-Id, for the log of a proxy, which removes it: on or off.',
-    ),
   rateLimit: optional(rate, '100/1s').describe(
     'Requests per token and time, in each process; above it, 429. All JSON Web Tokens of one subject count as one. Default: unlimited.',
   ),

@@ -74,7 +74,6 @@ export async function startServer(
     status.metrics = metrics.createMetrics({
       engine: database.engine,
       isReady: async () => (await status.whyNotReady()) === undefined,
-      logBytes: database.logBytes,
       openConnections: port.connections.count,
       requestsInFlight: requestsInFlight.count,
     })

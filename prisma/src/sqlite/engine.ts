@@ -1,5 +1,5 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
-import { access, stat, statfs } from 'node:fs/promises'
+import { access, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { Engine, OpenedDatabase, OpenOptions, ReadStatement, Session, SqlValue } from '../engine.ts'
 import { StorageError } from '../engine.ts'
@@ -36,11 +36,6 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
     open: async (options) => open(existingFile(file), options),
     create: () => createFile(file, hasOwnFolder),
     backup: async (target, onProgress) => backup(existingFile(file), target, onProgress),
-    logBytes: () =>
-      stat(`${file}-wal`).then(
-        ({ size }) => size,
-        () => 0,
-      ),
     beginReading: async () => beginReading(existingFile(file)),
     beginWriting: async () => openInThread(existingFile(file), MIGRATION),
   }

@@ -40,8 +40,6 @@ const TOO_LONG = `The token has more than ${MAX_TOKEN_LENGTH} characters. Get a 
 const TTL = 500
 /** How many tokens are cached. */
 const MAX_CACHED = 10_000
-/** The id of an own token; that of a JSON Web Token has its issuer. */
-const OWN_TOKEN_ID = /^[\da-f]{12}$/
 
 /**
  * Creates what identifies who sends a request by its bearer token (RFC 6750) and checks the scope.
@@ -50,13 +48,9 @@ const OWN_TOKEN_ID = /^[\da-f]{12}$/
  * ones are: invalid ones cannot evict them, and a new token works immediately. A map finds tokens by hash, so the time
  * that takes reveals nothing about them.
  *
- * @param namesToken whether the response has the id of an own token as `X-Token-Id`
  * @returns a function that throws an HttpError: 401, 403, or 503 while the key of a token is unavailable
  */
-export function createAuthentication(
-  findToken: FindToken,
-  namesToken: boolean,
-): (request: TsRestRequest<typeof contract>) => Promise<void> {
+export function createAuthentication(findToken: FindToken): (request: TsRestRequest<typeof contract>) => Promise<void> {
   const cache = new LRUCache<string, ValidToken>({ max: MAX_CACHED, ttl: TTL })
 
   async function find({ authorization = '' }: IncomingHttpHeaders): Promise<ValidToken> {
@@ -80,7 +74,6 @@ export function createAuthentication(
       throw error
     })
     request.identity = identity
-    if (namesToken && request.res && OWN_TOKEN_ID.test(identity.tokenId)) request.res.tokenId = identity.tokenId
     const { scope } = request.tsRestRoute.metadata satisfies OperationMetadata
     if (identity.scopes.includes(scope)) return
     const headers = { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` }

@@ -6,8 +6,6 @@ declare module 'node:http' {
   interface ServerResponse {
     /** The `ETag` of a success; undefined: it has none. */
     etag?: string
-    /** What is sent as `X-Token-Id`; undefined: nothing. */
-    tokenId?: string
   }
 }
 
@@ -51,7 +49,6 @@ export function extendResponses(app: Express): void {
     const isTagged = etag !== undefined
     const own = ['X-Request-Id', this.req.requestId, ...headers]
     if (isTagged) own.push('ETag', etag)
-    if (this.tokenId !== undefined) own.push('X-Token-Id', this.tokenId)
     if (this.getHeaderNames().length === 0)
       return writeHead.call(this, status, [...(isTagged ? TAGGED : COMMON), ...own])
     if (isTagged) this.vary('Authorization')

@@ -18,7 +18,6 @@ export interface Metrics {
 interface MetricSources {
   engine: Database['engine']
   isReady(): Promise<boolean>
-  logBytes(): Promise<number>
   openConnections(): number
   requestsInFlight(): number
 }
@@ -116,7 +115,6 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources): M
   const labelNames = Object.keys(build)
   new Gauge({ name: 'plant_store_build_info', help: 'What runs: always 1.', labelNames, registers }).set(build, 1)
   addGauge('plant_store_ready', '1 while /readyz responds 200, otherwise 0.', async () => Number(await isReady()))
-  addGauge('plant_store_wal_bytes', "Size of SQLite's write-ahead log; 0 for PostgreSQL.", sources.logBytes)
   addGauge('plant_store_open_connections', 'Open connections of clients.', sources.openConnections)
   addGauge('plant_store_requests_in_flight', 'Requests whose response is not sent yet.', sources.requestsInFlight)
 
