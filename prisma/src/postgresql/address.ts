@@ -1,7 +1,9 @@
+import { readFile } from 'node:fs/promises'
 import type { ConnectionOptions } from 'node:tls'
 import type { PoolConfig } from 'pg'
 import { parse } from 'pg-connection-string'
 import { StorageError } from '../engine.ts'
+import { readVariable } from '../environment.ts'
 
 /** What a DATABASE_URL of PostgreSQL says. */
 export interface Address {
@@ -71,14 +73,16 @@ const NAMES = new Map([
 
 /**
  * Reads a DATABASE_URL of PostgreSQL as the driver does, and rejects parameters that it would ignore, and variables that
- * would add to it. Of these, only PGPASSWORD is read.
+ * would add to it. Of these, only PGPASSWORD is read, or the file that PGPASSWORD_FILE names, for each new connection.
  *
  * @throws {StorageError} whose message contains no part of the URL but names of parameters and files
  */
 export function readAddress(value: string): Address {
   const { user, database, parameters, ...parsed } = parseUrl(value)
   const password = parsed.password || process.env['PGPASSWORD'] || ''
-  rejectVariables({ ...Object.fromEntries(parameters), user, database, password })
+  const passwordFile = readVariable(process.env, 'PGPASSWORD_FILE')
+  if (password && passwordFile) throw invalid('or PGPASSWORD has a password, and PGPASSWORD_FILE is set: remove one')
+  rejectVariables({ ...Object.fromEntries(parameters), user, database, password: password || passwordFile })
   for (const [name, text] of parameters) if (!IGNORED.test(name)) checkParameter(name, text)
   if (!database) throw invalid('names no database')
   const host = parameters.get('host') ?? 'localhost'
@@ -91,7 +95,7 @@ export function readAddress(value: string): Address {
     config: {
       ...address,
       // A function: the driver would look for a missing one in `~/.pgpass`.
-      password: () => password,
+      password: () => (passwordFile ? readPassword(passwordFile, describeDatabase(address)) : password),
       // As in libpq, a Unix socket needs no encryption.
       ssl: !host.startsWith('/') && readTls(host, parameters),
       sslnegotiation: 'postgres',
@@ -106,6 +110,16 @@ export function readAddress(value: string): Address {
 export function describeDatabase({ host, port, database }: Pick<Address, 'host' | 'port' | 'database'>): string {
   const place = host.startsWith('/') ? `${host}, port ${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
   return `the database ${JSON.stringify(database)} at ${place}`
+}
+
+/** Reads a password from a file, which another program may be about to write. */
+async function readPassword(file: string, subject: string): Promise<string> {
+  const fail = (reason: string, cause?: unknown) => {
+    const message = `${subject} gets no password: the file that PGPASSWORD_FILE names ${reason}`
+    throw new StorageError(message, { isTemporary: true, cause })
+  }
+  const text = await readFile(file, 'utf8').catch((error) => fail(`cannot be read (${error.code})`, error))
+  return text.replace(/[\r\n]+$/, '') || fail('is empty')
 }
 
 /** Reads a URL, with host and port as parameters. */

@@ -39,7 +39,7 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: Part
   ],
   [
     /^28\w{3} |^ SASL: /,
-    'rejects this user or password: check DATABASE_URL or PGPASSWORD (~/.pgpass is not read), sslmode, and pg_hba.conf ($)',
+    'rejects this user or password: check DATABASE_URL, PGPASSWORD or PGPASSWORD_FILE (~/.pgpass is not read), sslmode, and pg_hba.conf ($)',
   ],
   [
     /^(3D000|57P04) |^\w* ?(no such database|bouncer config error)/,

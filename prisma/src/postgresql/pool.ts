@@ -94,7 +94,11 @@ function createPacedClient(): typeof pg.Client {
           }
           super.connect((error?: Error) => {
             failure = error
-            if (error) setTimeout(() => (failure = undefined), TIMES.pause).unref()
+            if (error) {
+              setTimeout(() => (failure = undefined), TIMES.pause).unref()
+              // The server still waits for the password of one that has none.
+              void this.end()
+            }
             settle(error)
             resolve()
           })

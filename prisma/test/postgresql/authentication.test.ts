@@ -1,12 +1,12 @@
 /** Who connects to PostgreSQL and how: TLS, client certificates, Unix sockets, passwords, rights. */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { openDatabase } from '@plant-store/prisma'
 import { expect, test, vi } from 'vitest'
 import { runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { isInstalled } from '../../../test/helpers/production/guide.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary.ts'
+import { afterFile, temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { outcomeOf } from '../helpers/open-client.ts'
 
 /** Has every character that means something in a URL, in SQL, or to a shell. */
@@ -21,9 +21,12 @@ const RULES = `
   host all secretive all scram-sha-256
   host all all all trust`
 const TLS = { ssl: 'on', ssl_cert_file: 'host.pem', ssl_key_file: 'host-key.pem', ssl_ca_file: 'ca.pem' }
-const REJECTED = /rejects this user or password: check DATABASE_URL or PGPASSWORD \(~\/\.pgpass is not read\)/
+const REJECTED =
+  /rejects this user or password: check DATABASE_URL, PGPASSWORD or PGPASSWORD_FILE \(~\/\.pgpass is not read\)/
 
 const files = temporaryFolder()
+const passwordFile = path.join(files, 'password')
+writeFileSync(passwordFile, PASSWORD)
 // Node.js itself can only read certificates.
 const hasOpenssl = isInstalled('openssl')
 if (hasOpenssl) {
@@ -108,12 +111,42 @@ test.each<[url: string, variable?: string, value?: string]>([
   [`secretive:${ENCODED}@127.0.0.1`],
   [`secretive:${HARDLY_ENCODED}@127.0.0.1`],
   ['secretive@127.0.0.1', 'PGPASSWORD', PASSWORD],
+  ['secretive@127.0.0.1', 'PGPASSWORD_FILE', passwordFile],
 ])('a Unix socket, or a password with special characters: %s %s', async (url, variable, value) => {
   if (variable !== undefined) vi.stubEnv(variable, value)
   expect(await open(url)).toBe('done')
 })
 
-test('a password file is not read', async () => {
+test('a password that changes, in PostgreSQL and in the file of it: a server goes on', async () => {
+  vi.stubEnv('PGPASSWORD_FILE', passwordFile)
+  await expect(openDatabase(urlOf(`secretive:${ENCODED}@127.0.0.1`))).rejects.toThrow(
+    /PGPASSWORD_FILE is set: remove one/,
+  )
+  const { plants, whyUnavailable, close } = await openDatabase(urlOf('secretive@127.0.0.1'))
+  afterFile(close)
+  const change = (password: string) => runSql(server.url('plants'), `ALTER ROLE secretive PASSWORD '${password}'`)
+  /** As PostgreSQL does when it restarts. */
+  const endConnections = () =>
+    runSql(server.url('plants'), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'secretive'`)
+  await change('next')
+  await endConnections()
+  await expect.poll(whyUnavailable).toMatch(/^The database rejects this user or password/)
+  writeFileSync(passwordFile, 'next\n')
+  await expect.poll(whyUnavailable).toBe(undefined)
+  expect(await plants.isEmpty()).toBe(true)
+
+  rmSync(passwordFile)
+  await endConnections()
+  const GETS_NONE = /^The database gets no password: the file that PGPASSWORD_FILE names /
+  await expect.poll(whyUnavailable).toMatch(new RegExp(`${GETS_NONE.source}cannot be read \\(ENOENT\\)\\.$`))
+  writeFileSync(passwordFile, '\n')
+  await expect.poll(whyUnavailable).toMatch(new RegExp(`${GETS_NONE.source}is empty\\.$`))
+  await runSql(server.url('plants'), `ALTER ROLE secretive PASSWORD ${literal}`)
+  writeFileSync(passwordFile, PASSWORD)
+  await expect.poll(whyUnavailable).toBe(undefined)
+})
+
+test('a password file of libpq is not read', async () => {
   writeFileSync(path.join(files, '.pgpass'), `*:*:*:*:${PASSWORD.replace(/[\\:]/g, '\\$&')}`, { mode: 0o600 })
   vi.stubEnv('HOME', files)
   expect(await open('secretive@127.0.0.1')).toMatch(REJECTED)
