@@ -12,9 +12,6 @@ const unused = [
   // Other databases, CommonJS, which the generated clients do not load, and runtimes other than Node.js.
   /@prisma\/client\/runtime\/query_compiler_(?!small_bg\.(?:sqlite|postgresql)\.(?:wasm-base64\.)?mjs$)/,
   /@prisma\/client\/runtime\/wasm-compiler-edge\./,
-  // The sources of SQLite, and SQLite for other operating systems and processors.
-  /better-sqlite3\/(?:deps|src)\//,
-  new RegExp(`better-sqlite3/prebuilds/(?!${process.platform}(?:musl)?-${process.arch}\\.node$)`),
   // Source maps, which Node.js ignores by default, types and sources.
   /\.(?:map|[cm]?ts)$/,
   /(?:^|\/)\.|^pnpm-/,

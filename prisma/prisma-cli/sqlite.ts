@@ -4,8 +4,8 @@ import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { databaseFile } from '../src/address.ts'
 import { StorageError } from '../src/engine.ts'
 import { rejectTransaction } from '../src/prisma-client.ts'
+import { connect } from '../src/sqlite/connection.ts'
 import { createClientAdapter } from '../src/sqlite/driver-adapter.ts'
-import { connect } from '../src/sqlite/file-guard.ts'
 import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schema-engine-database.ts'
 
 /** How long another process may keep the file locked, in milliseconds. */
@@ -81,7 +81,7 @@ export function open(file: string, onLocked = (_cause: unknown) => {}): SqlDrive
     }
   }
   const executeScript = async (script: string) => watched(() => connection.executeScript(script))
-  const adapter = createClientAdapter(async ({ sql }, parameters) => watched(() => connection.run(sql, parameters)))
+  const adapter = createClientAdapter(async ({ sql }, ...options) => watched(() => connection.run(sql, ...options)))
   return {
     ...adapter,
     adapterName: '@plant-store/prisma',

@@ -34,7 +34,7 @@ export function hasDisplay({ DISPLAY, WAYLAND_DISPLAY, WSL_DISTRO_NAME }: NodeJS
  * @throws {StorageError} if the database does not exist or cannot be used: Studio would show no tables
  */
 export async function prepareStudio(url: string): Promise<string> {
-  // Studio prefers `node:sqlite` to better-sqlite3, and `--url` to the setting.
+  // Studio prefers `--url` to the setting.
   const { node, sqlite = SAFE_SQLITE } = process.versions
   const usesFile = [url, ...process.argv].some((each) => /^(--url=)?file:/.test(each))
   if (usesFile && sqlite.localeCompare(SAFE_SQLITE, 'en', { numeric: true }) < 0) {

@@ -79,7 +79,7 @@ const NO_LIMIT = Number.MAX_SAFE_INTEGER
 type Integer = bigint | number | string
 type Flag = boolean | bigint | number
 type StateRow = [version: string | null, last: Integer]
-type PieceRow = [json: Buffer | string | null, last: Integer, more: Flag, version: string | null]
+type PieceRow = [json: Uint8Array | string | null, last: Integer, more: Flag, version: string | null]
 type ComparedRow = [isSame: Flag | null]
 const NOTHING: PieceRow = [null, 0, false, null]
 
@@ -124,8 +124,10 @@ export function createPlants(
 }
 
 /** Returns text in UTF-8, which other programs may have stored as something else in SQLite. */
-function toUtf8(text: Buffer | string): Buffer {
-  return typeof text !== 'string' && isUtf8(text) ? text : Buffer.from(text.toString())
+function toUtf8(text: Uint8Array | string): Buffer {
+  if (typeof text === 'string') return Buffer.from(text)
+  const bytes = Buffer.from(text.buffer, text.byteOffset, text.byteLength)
+  return isUtf8(bytes) ? bytes : Buffer.from(bytes.toString())
 }
 
 /** Writes plants as the statements take them. */

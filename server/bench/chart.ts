@@ -11,7 +11,7 @@ const VALUE_WIDTH = 110
 const LABELS: Readonly<Record<string, string>> = {
   'plant-store': 'Plant Store',
   'empty-app': 'empty Express and ts-rest app',
-  'plain-sqlite': 'hand-written better-sqlite3',
+  'plain-sqlite': 'hand-written node:sqlite',
   naive: 'naive Prisma app',
 }
 

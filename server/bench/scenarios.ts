@@ -240,7 +240,7 @@ export const scenarios: Record<string, Scenario> = {
     requests: 1_000,
   }),
   latency: compare({
-    what: 'POST, 1 connection, against plain better-sqlite3',
+    what: 'POST, 1 connection, against plain node:sqlite',
     kind: 'create',
     connections: 1,
     names: ['plain-sqlite', 'plant-store', 'naive'],

@@ -193,13 +193,3 @@ test('while a migration runs, /livez responds 200, /readyz 503 with the reason, 
   expect(await read(`${admin}/readyz`)).toEqual([200, 'ready\n'])
   await server.close()
 })
-
-test('without a SQLite for the processor, the error names package, platform and fix', async () => {
-  const pretend = preload(`Object.defineProperty(process,'arch',{value:'riscv64'})`)
-  const environment = { DATABASE_URL: temporaryDatabase().url, ...pretend }
-  const { exitCode, stderr } = await runCommand(['migrate'], environment)
-  expect(stderr).toMatch(
-    /^plant-store: .* cannot be opened: the package better-sqlite3 has no SQLite that runs on linux riscv64; .+\n$/,
-  )
-  expect(exitCode).toBe(1)
-})

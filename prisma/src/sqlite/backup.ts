@@ -4,8 +4,8 @@ import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { type OnProgress, StorageError } from '../engine.ts'
 import { retry, TIMES } from '../patience.ts'
+import { READ_SCHEMA } from './connection.ts'
 import { stateError, translate } from './errors.ts'
-import { READ_SCHEMA } from './file-guard.ts'
 import { openInThread } from './thread.ts'
 
 /** How often the bytes of a backup are counted, in milliseconds. */

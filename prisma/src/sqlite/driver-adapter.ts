@@ -3,21 +3,17 @@ import { ColumnTypeEnum, DriverAdapterError } from '@prisma/driver-adapter-utils
 import type { Connection, ReadStatement, SqlValue, WriteStatement } from '../engine.ts'
 import { StorageError, writeTime } from '../engine.ts'
 import { type ClientAdapter, toStatement } from '../prisma-client.ts'
-import type { Parameters, Result, Value } from './file-guard.ts'
-
-/** Returns the parameters `$1`, `$2` and so on. */
-export function numbered(values: readonly unknown[]): Parameters {
-  return values.length === 0 ? [] : [Object.fromEntries(values.map((value, index) => [index + 1, value]))]
-}
+import { numbered, type Parameters, type Result, type Value } from './connection.ts'
+import { codeOf } from './errors.ts'
 
 /** Makes a connection of what runs statements. */
 export function toConnection(
-  run: (sql: string, parameters: Parameters) => Result | Promise<Result>,
+  run: (sql: string, parameters: Parameters, needsColumns: boolean) => Result | Promise<Result>,
   executeScript: (script: string) => void | Promise<void>,
 ): Connection {
   return {
     async query<Row>(sql: string, ...values: SqlValue[]) {
-      const { columnNames, rows } = toResultSet(await run(sql, numbered(values)))
+      const { columnNames, rows } = toResultSet(await run(sql, numbered(values), true))
       return rows.map((row) => Object.fromEntries(columnNames.map((name, index) => [name, row[index]])) as Row)
     },
     executeScript: async (script) => executeScript(script),
@@ -25,25 +21,28 @@ export function toConnection(
 }
 
 /** Runs a statement of Prisma Client as what it says. */
-export type RunStatement = (statement: ReadStatement | WriteStatement, parameters: Parameters) => Promise<Result>
+export type RunStatement = (
+  statement: ReadStatement | WriteStatement,
+  parameters: Parameters,
+  needsColumns?: boolean,
+) => Promise<Result>
 
 /**
- * Creates the adapter of Prisma Client: `@prisma/adapter-better-sqlite3` without what this database does not have. That
- * package asks for better-sqlite3 12, which has to be compiled where its binaries cannot be downloaded, prepares each
- * statement at every call, and shares one connection between a transaction and the statements of others
+ * Creates the adapter of Prisma Client. Prisma's own, `@prisma/adapter-better-sqlite3`, needs a native module, prepares
+ * each statement at every call, and shares one connection between a transaction and the statements of others
  * (https://github.com/prisma/orm/issues/29933).
  */
 export function createClientAdapter(run: RunStatement): ClientAdapter {
-  const runQuery = async (query: SqlQuery) => {
+  const runQuery = async (query: SqlQuery, needsColumns?: boolean) => {
     try {
-      return await run(toStatement(query.sql), toParameters(query))
+      return await run(toStatement(query.sql), toParameters(query), needsColumns)
     } catch (error) {
       throw toDriverError(error)
     }
   }
   return {
     provider: 'sqlite',
-    queryRaw: async (query) => toResultSet(await runQuery(query)),
+    queryRaw: async (query) => toResultSet(await runQuery(query, true)),
     executeRaw: async (query) => (await runQuery(query)).changes,
   }
 }
@@ -109,10 +108,12 @@ function toTime(value: string | number | bigint): string {
 
 /** Returns what Prisma Client understands of a unique key that is taken, and of a mistake in SQL. */
 function toDriverError(error: unknown): unknown {
-  const { code = '', message } = error as NodeJS.ErrnoException
+  const code = codeOf(error)
+  const { message } = error as Error
   if (error instanceof StorageError || !code.startsWith('SQLITE_')) return error
   const original = { originalCode: code, originalMessage: message }
-  if (/^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/.test(code)) {
+  // PRIMARYKEY and UNIQUE.
+  if (/^SQLITE_CONSTRAINT_(6|8)$/.test(code)) {
     return new DriverAdapterError({ kind: 'UniqueConstraintViolation', ...original })
   }
   const [, table] = /^no such table: (.*)$/.exec(message) ?? []

@@ -6,9 +6,10 @@ import { StorageError } from '../engine.ts'
 import { attemptLimit, createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
 import { createPrisma } from '../prisma-client.ts'
 import { backup, syncFolder } from './backup.ts'
-import { createClientAdapter, numbered, type RunStatement, toConnection } from './driver-adapter.ts'
+import { connect, numbered, type Parameters, READ_SCHEMA, type Result } from './connection.ts'
+import { createClientAdapter, type RunStatement, toConnection } from './driver-adapter.ts'
 import { stateError, translate, WRITER_LATE } from './errors.ts'
-import { connect, connectGuarded, type Parameters, READ_SCHEMA, type Result } from './file-guard.ts'
+import { connectGuarded } from './file-guard.ts'
 import { checkFileSystem } from './file-system.ts'
 import { statements } from './statements.ts'
 import { openInThread, openThread } from './thread.ts'
@@ -47,16 +48,14 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
  * @throws {StorageError} if it does not exist: only a migration creates one; or it is on a file system that machines share
  */
 function existingFile(file: string): string {
-  let target: string
   try {
-    target = realpathSync.native(file)
+    const target = realpathSync.native(file)
     checkFileSystem(target)
+    return target
   } catch (error) {
     if (!/^(ENOENT|ENOTDIR)$/.test((error as NodeJS.ErrnoException).code ?? '')) throw translate(error, file)
     throw new StorageError(`${file} does not exist: run "plant-store migrate" to create it, or check DATABASE_URL`)
   }
-  if (target === target.trim()) return target
-  throw new StorageError(`${file} leads to a file whose name ends in white space: rename that file`)
 }
 
 /**
@@ -91,9 +90,9 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
     }
   }
 
-  async function read(sql: string, parameters?: Parameters): Promise<Result> {
+  async function read(...statement: [sql: string, parameters?: Parameters, needsColumns?: boolean]): Promise<Result> {
     try {
-      return connection.run(sql, parameters)
+      return connection.run(...statement)
     } finally {
       guard.requireNotReplaced()
     }
@@ -105,9 +104,9 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
   }
 
   // A statement that fails because the file is locked has done nothing, and nothing else is retried.
-  const run: RunStatement = ({ kind, sql }, parameters) => {
-    const change = () => gate.run(() => thread.runDurably(sql, parameters))
-    const once = () => (kind === 'read' ? read(sql, parameters) : write(change))
+  const run: RunStatement = ({ kind, sql }, ...options) => {
+    const change = () => gate.run(() => thread.runDurably(sql, ...options))
+    const once = () => (kind === 'read' ? read(sql, ...options) : write(change))
     return retry(() => watch(once), patience)
   }
 

@@ -4,6 +4,20 @@ import { StorageError, type StorageFault } from '../engine.ts'
 export const MOVED = 'MOVED'
 export const WRITER_LATE = 'WRITER_LATE'
 
+/** The primary codes of SQLite, by their numbers: https://sqlite.org/rescode.html */
+const CODES =
+  'OK ERROR INTERNAL PERM ABORT BUSY LOCKED NOMEM READONLY INTERRUPT IOERR CORRUPT NOTFOUND FULL CANTOPEN PROTOCOL EMPTY SCHEMA TOOBIG CONSTRAINT MISMATCH MISUSE NOLFS AUTH FORMAT RANGE NOTADB'.split(
+    ' ',
+  )
+
+/** Returns the code of an error: SQLite's primary one, such as `SQLITE_IOERR_9` with the number that extends it. */
+export function codeOf(error: unknown): string {
+  const { code = '', errcode } = error as NodeJS.ErrnoException & { errcode?: number }
+  if (errcode === undefined) return code
+  const extension = errcode >> 8
+  return `SQLITE_${CODES[errcode & 0xff]}${extension === 0 ? '' : `_${extension}`}`
+}
+
 /** A mistake in SQL. */
 const MISTAKE = /^SQLITE_ERROR .*(syntax error|unrecognized token|incomplete input)/
 
@@ -24,15 +38,16 @@ const STATES: readonly (readonly [code: RegExp, fault: StorageFault, sentence: s
     'locked',
     'is locked by another process: stop that one, or wait for it; if there is none, its disk may not support locks: put it on a local disk',
   ],
-  // SQLite's codes for any error of a lock but EAGAIN, and for shared memory.
+  // SQLite's codes for any error of a lock but EAGAIN, and for shared memory: UNLOCK, RDLOCK, CHECKRESERVEDLOCK, LOCK,
+  // SHMOPEN and SHMMAP.
   [
-    /^SQLITE_(PERM|IOERR_(LOCK|RDLOCK|UNLOCK|CHECKRESERVEDLOCK|SHM(MAP|OPEN)))/,
+    /^SQLITE_(PERM|IOERR_(8|9|14|15|18|21)$)/,
     'io-error',
     'is on a disk that does not support locks or shared memory: put the database on a local disk',
   ],
-  // SQLite creates the index of the log with a fixed size, which only a full disk has no room for.
+  // SQLite creates the index of the log with a fixed size, which only a full disk has no room for: SHMSIZE.
   [
-    /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/,
+    /^(SQLITE_FULL|SQLITE_IOERR_19$|ENOSPC|EDQUOT)/,
     'disk-full',
     'cannot be written because the disk is full: free some space and retry',
   ],
@@ -57,11 +72,6 @@ const STATES: readonly (readonly [code: RegExp, fault: StorageFault, sentence: s
     'io-error',
     'cannot be written: its disk does not respond; check that it is mounted and not overloaded',
   ],
-  [
-    /^(MODULE_NOT_FOUND|ERR_DLOPEN_FAILED)$/,
-    'unavailable',
-    `cannot be opened: the package better-sqlite3 has no SQLite that runs on ${process.platform} ${process.arch}; install the packages again on this machine, use Linux, macOS or Windows on x64 or arm64, or set DATABASE_URL to PostgreSQL`,
-  ],
 ]
 
 /** Creates the error of a state. */
@@ -77,9 +87,8 @@ export function stateError(file: string, code: string, cause?: unknown): Storage
 /** Translates an error of SQLite or the system. A unique key that is taken, and a mistake in SQL, stay as they are. */
 export function translate(error: unknown, file: string): unknown {
   if (error instanceof StorageError) return error
-  const { code: ownCode, syscall, message } = error as NodeJS.ErrnoException
-  // Of better-sqlite3 itself.
-  const code = ownCode ?? (message.startsWith('Cannot open database because the directory') ? 'ENOENT' : '')
+  const { syscall, message } = error as NodeJS.ErrnoException
+  const code = codeOf(error)
   const isState = !MISTAKE.test(`${code} ${message}`) && STATES.some(([pattern]) => pattern.test(code))
   return syscall || isState ? stateError(file, code, error) : error
 }

@@ -3,22 +3,15 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { StorageError } from '../engine.ts'
 import { TIMES } from '../patience.ts'
+import type { FileConnection, Parameters, Result } from './connection.ts'
 import { toPlainError } from './errors.ts'
-import {
-  connectGuarded,
-  type FileConnection,
-  type GuardedConnection,
-  type OpenedFiles,
-  type Parameters,
-  type Result,
-} from './file-guard.ts'
+import { connectGuarded, type GuardedConnection, type OpenedFiles } from './file-guard.ts'
 import { statements } from './statements.ts'
 
 /**
- * FULL: what is committed survives a power failure. The driver's default is NORMAL, which does not promise that, and
- * the file does not store it. The write-ahead log goes back into the file at 4,000 pages, 16 MB: SQLite's default of
- * 1,000 costs a third of the plants a second. It then starts again and is shrunk to 64 MB: by default it keeps the
- * largest size that it ever had.
+ * FULL: what is committed survives a power failure. The file does not store it. The write-ahead log goes back into the
+ * file at 4,000 pages, 16 MB: SQLite's default of 1,000 costs a third of the plants a second. It then starts again and
+ * is shrunk to 64 MB: by default it keeps the largest size that it ever had.
  */
 const SETTINGS = `
   PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
@@ -34,12 +27,12 @@ export interface FileOperations {
    */
   open(file: string, script?: string): Promise<OpenedFiles>
   /** Runs a statement. */
-  run(sql: string, parameters?: Parameters): Promise<Result>
+  run(sql: string, parameters?: Parameters, needsColumns?: boolean): Promise<Result>
   /**
    * Runs a statement that writes. Where it changes nothing, it syncs: the database may have what a process that was
    * killed has written without a sync.
    */
-  runDurably(sql: string, parameters?: Parameters): Promise<Result>
+  runDurably(sql: string, parameters?: Parameters, needsColumns?: boolean): Promise<Result>
   executeScript(script: string): Promise<void>
   /**
    * Runs what requests write, without a plant, and undoes it.
@@ -71,10 +64,10 @@ const operations: FileOperations = {
     return guard.files
   },
 
-  run: async (sql, parameters) => write((connection) => connection.run(sql, parameters)),
+  run: async (...args) => write((connection) => connection.run(...args)),
 
-  async runDurably(sql, parameters) {
-    const result = await this.run(sql, parameters)
+  async runDurably(...args) {
+    const result = await this.run(...args)
     if (result.changes === 0) write(writePage)
     return result
   },

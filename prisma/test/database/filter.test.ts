@@ -31,9 +31,9 @@ test('a filter by tag reads only the plants of the account that have it, by its 
 
   const statement = { sqlite: selectOnSqlite, postgresql: selectOnPostgresql }[engine](plantsAfter)
   const values = ['alice', 0, 500, 20, 99, 'fig']
-  const [[json] = []] = await database.read(statement, values)
+  const [[json = ''] = []] = await database.read<[string]>(statement, values)
   const expected = [91, 271, 451].map((id) => ({ name: `plant ${id}`, tag: 'fig' }))
-  expect(JSON.parse(`[${json}]`)).toEqual(expected)
+  expect(JSON.parse(`[${Buffer.from(json)}]`)).toEqual(expected)
   const explain = engine === 'sqlite' ? 'EXPLAIN QUERY PLAN' : 'EXPLAIN'
   const plan = await database.read({ kind: 'read', sql: `${explain} ${statement.sql}` }, values)
   const scans = plan.map(String).filter((step) => /(SEARCH|SCAN|Scan) .*\bPlant/.test(step))

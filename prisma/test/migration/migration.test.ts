@@ -226,8 +226,8 @@ describe('a SQLite file', () => {
   test('is read while another process commits all the time, as the one that creates its tables does', async () => {
     const { url, name } = await migrated(newSqliteDatabase())
     const commits = `
-      const sqlite = new (require('better-sqlite3'))(require('node:worker_threads').workerData, { timeout: 60_000 })
-      sqlite.pragma('journal_mode = DELETE')
+      const sqlite = new (require('node:sqlite').DatabaseSync)(require('node:worker_threads').workerData, { timeout: 60_000 })
+      sqlite.exec('PRAGMA journal_mode = DELETE')
       const wait = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
       for (;;) for (const sql of ['BEGIN EXCLUSIVE', 'COMMIT']) wait(sqlite.exec(sql))`
     const worker = new Worker(commits, { eval: true, workerData: name })

@@ -113,12 +113,3 @@ test('files are looked at by their paths only: opening and closing one would dro
   // An empty file before SQLite has it, a copy before it has its name, a folder.
   expect(names.sort()).toEqual(['backup.ts', 'engine.ts'])
 })
-
-// better-sqlite3 would cut it off, and open another file than the one that is watched.
-test.each(['\n', ' '])('a link to a file whose name ends in %j is rejected', async (end) => {
-  const { file } = await newMigrated()
-  const link = path.join(temporaryFolder(), 'plants.db')
-  renameSync(file, file + end)
-  symlinkSync(file + end, link)
-  await expect(openDatabase(`file:${link}`)).rejects.toThrow(`${link} leads to a file whose name ends in white space`)
-})

@@ -1,14 +1,13 @@
 /**
- * Plain better-sqlite3 with the pragmas of the plant store behind node:http: one statement and
+ * Plain `node:sqlite` with the pragmas of the plant store behind node:http: one statement and
  * one response for each request.
  */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import Database from 'better-sqlite3'
+import { DatabaseSync } from 'node:sqlite'
 
-const database = new Database(process.env['DATABASE_FILE'])
-database.pragma('journal_mode = WAL')
-database.pragma('synchronous = FULL')
+const database = new DatabaseSync(String(process.env['DATABASE_FILE']))
+database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
 const insert = database.prepare('INSERT INTO "Plant" ("account", "id", "name", "tag") VALUES (?, ?, ?, ?)')
 const select = database.prepare('SELECT "name", "tag" FROM "Plant" WHERE "account" = ? ORDER BY "seq"')
 

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import BetterSqlite3 from 'better-sqlite3'
 import { expect } from 'vitest'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { freePort } from '../../../test/helpers/programs.ts'
@@ -252,10 +252,11 @@ export function expectUnavailable({ status, retryAfter, body }: Omit<PlantRespon
  * errors, and the ids of the plants of all accounts, in order of creation.
  */
 export function readDatabase(file: string): { integrity: unknown; ids: number[] } {
-  const database = new BetterSqlite3(file, { readonly: true, timeout: 5_000 })
+  const database = new DatabaseSync(file, { readOnly: true, timeout: 5_000 })
   try {
-    const ids = database.prepare('SELECT "id" FROM "Plant" ORDER BY "seq"').pluck().all()
-    return { integrity: database.pragma('integrity_check', { simple: true }), ids: ids.map(Number) }
+    const rows = database.prepare('SELECT "id" FROM "Plant" ORDER BY "seq"').all()
+    const integrity = database.prepare('PRAGMA integrity_check').get()?.['integrity_check']
+    return { integrity, ids: rows.map(({ id }) => Number(id)) }
   } finally {
     database.close()
   }

@@ -8,11 +8,10 @@ import { connect, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import Sqlite from 'better-sqlite3'
 import express from 'express'
 import { pino } from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { newDatabase } from '../../../test/helpers/database/databases.ts'
+import { connect as connectDatabase, newDatabase } from '../../../test/helpers/database/databases.ts'
 import { isLong, isNightly } from '../../../test/helpers/long-tests.ts'
 import { memoryAtRest, memoryInUse } from '../../../test/helpers/memory-in-use.ts'
 import { until } from '../../../test/helpers/programs.ts'
@@ -432,7 +431,7 @@ function endlessTime(): void {
  */
 function lockWrites({ databaseUrl }: TestServer): () => void {
   endlessTime()
-  const other = new Sqlite(fileURLToPath(databaseUrl))
+  const other = connectDatabase(fileURLToPath(databaseUrl))
   other.exec('BEGIN IMMEDIATE')
   return () => other.close()
 }

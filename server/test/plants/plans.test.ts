@@ -1,6 +1,6 @@
 /** How the engine finds the plants of an operation: by an index, and only those of the account. */
+import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
-import BetterSqlite3 from 'better-sqlite3'
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { engine } from '../../../test/helpers/database/databases.ts'
@@ -19,7 +19,7 @@ const { databaseUrl, createToken, call } = await startTestServer()
 function recordStatements(): () => Sent[] {
   // Whoever writes a statement, one of these sends it: for SQLite's two threads, and to PostgreSQL.
   const spies = [
-    vi.spyOn(BetterSqlite3.prototype, 'prepare'),
+    vi.spyOn(DatabaseSync.prototype, 'prepare'),
     vi.spyOn(Worker.prototype, 'postMessage'),
     vi.spyOn(pg.Client.prototype, 'query'),
   ]
@@ -41,13 +41,16 @@ function recordStatements(): () => Sent[] {
 function explainOnSqlite({ sql }: Sent): string[] {
   const numbered = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [index + 1, null]))
   const values = /\$1\b/.test(sql) ? [numbered] : Array(sql.split('?').length - 1).fill(null)
-  const database = new BetterSqlite3(databaseUrl.replace('file:', ''), { readonly: true })
-  const rows = database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...values)
+  const database = new DatabaseSync(databaseUrl.replace('file:', ''), {
+    readOnly: true,
+    allowUnknownNamedParameters: true,
+  })
+  const rows = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values)
   database.close()
   // The table, or what the statement calls it.
   const aliases = [...sql.matchAll(/["`]Plant["`](?: AS)? ["`]?(\w+)/gi)].map(([, alias]) => alias)
   const isRead = new RegExp(`^(SCAN|SEARCH) (main\\.)?(${['Plant', ...aliases].join('|')})\\b`)
-  return rows.map(({ detail }) => detail.replace('rowid', 'seq')).filter((step) => isRead.test(step))
+  return rows.map(({ detail }) => String(detail).replace('rowid', 'seq')).filter((step) => isRead.test(step))
 }
 
 /** Without plants, PostgreSQL would read all of the table. As in the sessions of a server, it sorts nothing. */

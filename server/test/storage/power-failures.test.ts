@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { existsSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import BetterSqlite3 from 'better-sqlite3'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { type PowerFailure, recordDisk, whyNoRecording } from '../../../test/helpers/database/recording-disk.ts'
 import { until } from '../../../test/helpers/programs.ts'
@@ -31,9 +31,8 @@ const CONTROLS = 40
  * plant must not depend on that.
  */
 const WITHOUT_AUTOINCREMENT = `
-  const database = new (require('better-sqlite3'))(process.argv[1])
-  database.unsafeMode().pragma('writable_schema = ON')
-  database.exec(\`UPDATE sqlite_schema SET sql = replace(sql, ' AUTOINCREMENT', '') WHERE name = 'Plant'\`)
+  const database = new (require('node:sqlite').DatabaseSync)(process.argv[1], { defensive: false })
+  database.exec(\`PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, ' AUTOINCREMENT', '') WHERE name = 'Plant'\`)
   database.close()`
 
 /** What a client has been told, and how much was recorded then. */
@@ -93,8 +92,8 @@ async function writeHistory() {
    * the start would otherwise sync it.
    */
   async function startAgain() {
-    const reader = new BetterSqlite3(file, { readonly: true })
-    reader.pragma('user_version')
+    const reader = new DatabaseSync(file, { readOnly: true })
+    reader.exec('PRAGMA user_version')
     const server = await startServerProcess(environment)
     for (const [index, id] of open.splice(0).entries()) {
       await create(server.url, id)
@@ -149,10 +148,11 @@ async function findDamage(
 
 /** Looks for plants and tokens in a file. */
 function inspect(file: string, ids: readonly number[], tokens: readonly string[]): string[] {
-  const database = new BetterSqlite3(file, { fileMustExist: true })
+  const database = new DatabaseSync(`file:${file}?mode=rw`, { returnArrays: true })
   try {
-    const integrity = database.pragma('integrity_check', { simple: true })
-    const select = (sql: string) => new Set(database.prepare<[], string>(sql).pluck().all())
+    const read = (sql: string) => (database.prepare(sql).all() as unknown as string[][]).map(([value]) => value)
+    const [integrity] = read('PRAGMA integrity_check')
+    const select = (sql: string) => new Set(read(sql))
     const hashes = select('SELECT "hash" FROM "Token"')
     const stored = select('SELECT json_array("id", "name", "tag") FROM "Plant"')
     const textOf = (id: number) => JSON.stringify([String(id), plantOf(id).name, plantOf(id).tag ?? null])

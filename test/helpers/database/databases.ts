@@ -1,8 +1,8 @@
 /** Databases of the engine that a test run is for, SQLite or PostgreSQL, so that the same tests run on both. */
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
+import { DatabaseSync } from 'node:sqlite'
 import { backupDatabase, migrateDatabase } from '@plant-store/prisma'
-import BetterSqlite3 from 'better-sqlite3'
 import pg from 'pg'
 import { inject, onTestFinished } from 'vitest'
 import { afterFile, temporaryDatabase } from '../temporary.ts'
@@ -104,9 +104,11 @@ export async function openConnection(url: string): Promise<Connection> {
 }
 
 /** Opens a SQLite file until the test ends, as another process does, to lock it. */
-export function connect(file: string): BetterSqlite3.Database {
-  const connection = new BetterSqlite3(file, { timeout: 0 })
-  onTestFinished(() => void connection.close())
+export function connect(file: string): DatabaseSync {
+  const connection = new DatabaseSync(file)
+  onTestFinished(() => {
+    if (connection.isOpen) connection.close()
+  })
   return connection
 }
 
@@ -165,11 +167,11 @@ async function openPostgresql(url: string): Promise<Connection> {
 }
 
 function openSqlite(file: string): Connection {
-  const database = new BetterSqlite3(file, { timeout: 5_000 })
+  const database = new DatabaseSync(file, { timeout: 5_000 })
   return {
-    run: async (sql) => void database.exec(sql),
+    run: async (sql) => database.exec(sql),
     query: async <Row>(sql: string) => database.prepare(sql).all() as Row[],
-    close: async () => void database.close(),
+    close: async () => database.close(),
   }
 }
 
