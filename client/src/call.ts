@@ -10,7 +10,7 @@ import {
 } from './errors.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type Attempt, CONFLICT, type Hooks, mergeOptions, type Settings, type Signal, whyNotToken } from './options.ts'
-import { type Retries, takeRetry } from './retry.ts'
+import { type Retries, recordSuccess, takeRetry } from './retry.ts'
 import { observe, orUndefined, rejectArgument } from './values.ts'
 import { defaultHeaders, type Fields, readHeaders, withoutNull, writeRequest } from './wire/request.ts'
 import { type Returns, readData, readHead, readText } from './wire/response.ts'
@@ -89,7 +89,7 @@ export async function sendCall(call: Call): Promise<CallResponse> {
       for (const hook of begun) observe(() => hook.response?.(attempt, { ...head, duration }))
       // Without waiting for anything, so that the hooks learn of an error in the response at the same time.
       const data = readData(text, head, call)
-      if (settings.budget.spent > 0) settings.budget.spent--
+      recordSuccess(call)
       return { head, call, data }
     } catch (thrown) {
       const error = toError(thrown, call)

@@ -1,14 +1,18 @@
 // biome-ignore-all lint/complexity/noThisInStatic: `this` is the class on the right of `instanceof`, often a derived one.
 import type { ErrorCode } from './generated/error-codes.ts'
 import type { ErrorBody } from './generated/types.ts'
-import { isRetryable, type Repetition } from './retry.ts'
+import { isRetryable } from './retry.ts'
 
 /** What errors and responses know of their call. */
-export interface CallInfo extends Repetition {
+export interface CallInfo {
   readonly method: string
   readonly url: string
   /** How many requests were sent. */
   readonly attempts: number
+  /** Whether a request that may have been processed can be sent again. Default: true. */
+  readonly idempotent?: boolean | undefined
+  /** Whether a 401 can be followed by another token. Default: false. */
+  readonly renewable?: boolean | undefined
   /** The failure of the attempt before. */
   readonly lastFailure?: PlantStoreError | undefined
 }
@@ -68,10 +72,10 @@ abstract class BaseError extends Error {
     call: Partial<CallInfo> = {},
     { headers, reason, ...fields }: Readonly<Record<string, unknown>> = {},
   ) {
-    const { method, url, attempts = 0, lastFailure } = call
+    const { method, url, attempts = 0, lastFailure, idempotent, renewable } = call
     // `fields` is also the `ErrorOptions` of `Error`, which takes its `cause` and ignores the rest.
     super(url ? `${method} ${shorten(url)}: ${detail}${attempts > 1 ? ` (attempt ${attempts})` : ''}` : detail, fields)
-    const retryable = isRetryable({ kind, detail, ...fields }, call)
+    const retryable = isRetryable({ kind, detail, idempotent, renewable, ...fields })
     Object.assign(this, { kind, method, url, attempts, detail, retryable, ...fields })
     // Not enumerable, because they may have a secret: `console.log`, `{ ...error }` and `toJSON` leave them out.
     const hidden = { headers: { value: headers }, reason: { value: reason }, lastFailure: { value: lastFailure } }
@@ -165,7 +169,7 @@ export class MalformedResponseError extends ResponseError {
   /** @internal */
   constructor(reason: string, head: ResponseHead, call: CallInfo, fields: { text?: string; retryable?: boolean } = {}) {
     const detail = `responded ${head.status} with ${shorten(reason)}${fields.text ? `: ${fields.text}` : ''}`
-    super('malformed-response', detail, call, { ...head, text: undefined, ...fields })
+    super('malformed-response', detail, call, { ...head, ...fields })
   }
 }
 

@@ -1,5 +1,6 @@
 import type { PlantStoreError, ResponseHead, ResponseHeaders } from './errors.ts'
 import type { OperationName } from './generated/routes.ts'
+import type { RetrySettings } from './retry.ts'
 import { orUndefined, rejectArgument, requireKnown } from './values.ts'
 import { type HeaderFields, readHeaders } from './wire/request.ts'
 
@@ -133,12 +134,13 @@ export interface CallOptions {
 
   /**
    * The maximum number of retries, after a connection error, a timeout, a failed token function, or status 408, 429,
-   * 500, 502 to 504, or 520 to 524 and 530 of a CDN, whatever the body is. The delay before a retry is random: up to
-   * `retryDelay` at first, doubling each time up to 5 s, plus `Retry-After`. If `Retry-After` exceeds 60 s, the call
-   * fails immediately, with `retryAfterMs` on the error.
+   * 500, 502 to 504, or 520 to 524 and 530 of a CDN, whatever the body is, and after JSON that is cut. The delay before a
+   * retry is random: up to `retryDelay` at first, doubling each time up to 5 s, plus `Retry-After`. If `Retry-After`
+   * exceeds 60 s, the call fails immediately, with `retryAfterMs` on the error.
    *
-   * A client spends at most 500 points on retries, so that an outage does not triple the load: a retry costs 5, after a
-   * timeout 10, and a call that succeeds brings back 1. Clients of `withOptions` share those of their parent.
+   * A client spends at most 500 points on retries, so that they end in an outage: a retry costs 14, or 5 where the
+   * service sheds load (status 429, or 503 with `Retry-After`). A call that succeeds brings back what its last retry
+   * cost, or else 1. Clients of `withOptions` share those of their parent.
    *
    * An operation that is not safe to repeat says so in its description: it is retried only if the service certainly did
    * not process it, after status 408 or 429, or a failed token function.
@@ -150,7 +152,7 @@ export interface CallOptions {
   /**
    * The maximum delay before the first retry, in milliseconds: an integer, above 5000 the maximum of all.
    *
-   * Default: 300.
+   * Default: 50, or 1000 where the service sheds load.
    */
   retryDelay?: number | undefined
 
@@ -190,15 +192,11 @@ export interface ClientOptions extends CallOptions {
 }
 
 /** Options with defaults applied. */
-export interface Settings extends Pick<CallOptions, 'fetch'> {
+export interface Settings extends Pick<CallOptions, 'fetch'>, RetrySettings {
   readonly baseUrl: string
   readonly token: TokenSource | false
   readonly timeout: number
   readonly maxResponseBytes: number
-  readonly retries: number
-  readonly retryDelay: number
-  /** How many points retries have cost. All clients that derive from one have the same object. */
-  readonly budget: { spent: number }
   readonly signal: readonly Signal[]
   readonly headers: HeaderFields
   readonly hooks: readonly Hooks[]
@@ -244,7 +242,7 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
 export function readClientOptions(options: ClientOptions): Settings {
   const token = readEnvironment('PLANT_STORE_TOKEN')
   const defaults = {
-    ...{ token, timeout: 30_000, maxResponseBytes: 2 ** 28, retries: 2, retryDelay: 300 },
+    ...{ token, timeout: 30_000, maxResponseBytes: 2 ** 28, retries: 2 },
     ...{ signal: [], headers: {}, hooks: [] },
   }
   const settings = mergeOptions(options, defaults, '', ['baseUrl'])

@@ -6,20 +6,23 @@ interface Failure {
   readonly detail: string
   readonly status?: number | undefined
   readonly retryAfterMs?: number | undefined
-}
-
-/** What a call says of that. */
-export interface Repetition {
-  /** Whether a request that may have been processed can be sent again. Default: true. */
   readonly idempotent?: boolean | undefined
-  /** Whether a 401 can be followed by another token. Default: false. */
   readonly renewable?: boolean | undefined
 }
 
-/** The options about retries, and how many the call has had. */
+/** The options about retries, with defaults applied but that of the delay. */
+export interface RetrySettings {
+  readonly retries: number
+  readonly retryDelay?: number | undefined
+  /** How many points retries have cost. All clients that derive from one have the same object. */
+  readonly budget: { spent: number }
+}
+
+/** The options about retries, how many the call has had, and what the last of them cost. */
 export interface Retries {
-  readonly settings: { readonly retries: number; readonly retryDelay: number; readonly budget: { spent: number } }
+  readonly settings: RetrySettings
   retries: number
+  lastCost?: number
 }
 
 /** The kinds and statuses of temporary failures: from 520 on those of a CDN that does not reach the service. */
@@ -34,17 +37,30 @@ const PERMANENT = /certificate|CERT|bad port|AbortSignal|Redirect was cancelled|
 /** The longest `Retry-After` that a call waits for, in milliseconds: what waits a minute for a plant has given up. */
 const MAX_RETRY_AFTER = 60_000
 
-/** The longest random delay, in milliseconds: after an outage, clients are back within it. A longer `retryDelay` counts. */
-const MAX_DELAY = 5_000
-
-/** How many points a client may spend on retries, so that an outage does not triple its load. */
+/**
+ * How many points a client may spend on retries. In an outage, a client has then no more than 35 retries, and one with
+ * five calls a second adds an eighth to the load of a minute.
+ */
 const MAX_SPENT = 500
 
+/**
+ * What a retry costs, and the maximum of its delay if it is the first, in milliseconds. A failure costs so much that
+ * retries end in an outage, but not at one failure in ten, and a lost connection is one of few: another is soon open.
+ */
+const FAILED = [14, 50] as const
+
+/**
+ * The same where the service sheds load. It says how long to wait, and its rejection costs it little; what it shed in one
+ * second should not return in one.
+ */
+const SHED = [5, 1_000] as const
+
+/** The maximum delay of any retry, in milliseconds: after an outage, all clients are back within it. */
+const MAX_DELAY = 5_000
+
 /** Decides whether a failure may be temporary, and its request can be sent again. */
-export function isRetryable(
-  { kind, detail, status, retryAfterMs = 0 }: Failure,
-  { idempotent = true, renewable = false }: Repetition,
-): boolean {
+export function isRetryable(failure: Failure): boolean {
+  const { kind, detail, status, retryAfterMs = 0, idempotent = true, renewable = false } = failure
   if (kind === 'api' && status === 401) return renewable
   if (!TEMPORARY.test(`${status ?? kind}`) || retryAfterMs > MAX_RETRY_AFTER) return false
   // 408: the request did not arrive in time. 429: it was one too many. A 503 may follow a lost commit.
@@ -53,11 +69,19 @@ export function isRetryable(
 }
 
 /** Takes the next retry of a call. Returns the delay before it in milliseconds; undefined if there is none left. */
-export function takeRetry({ kind, retryAfterMs = 0 }: Failure, call: Retries): number | undefined {
-  const { retries, retryDelay, budget } = call.settings
-  const cost = kind === 'timeout' ? 10 : 5
+export function takeRetry({ status, retryAfterMs }: Failure, call: Retries): number | undefined {
+  const isShed = status === 429 || (status === 503 && retryAfterMs !== undefined)
+  const [cost, first] = isShed ? SHED : FAILED
+  const { retries, budget, retryDelay = first } = call.settings
   if (call.retries >= retries || budget.spent + cost > MAX_SPENT) return undefined
   budget.spent += cost
+  call.lastCost = cost
   // Full jitter, so that clients that failed together do not retry together.
-  return retryAfterMs + Math.random() * Math.min(Math.max(MAX_DELAY, retryDelay), retryDelay * 2 ** call.retries++)
+  const delay = Math.random() * Math.min(Math.max(MAX_DELAY, retryDelay), retryDelay * 2 ** call.retries++)
+  return delay + (retryAfterMs ?? 0)
+}
+
+/** Gives back what the last retry of a call that succeeded has cost: the service works. Any other success brings back 1. */
+export function recordSuccess({ settings: { budget }, lastCost = 1 }: Retries): void {
+  budget.spent = Math.max(0, budget.spent - lastCost)
 }

@@ -63,31 +63,26 @@ type Report = (message: string) => void
  * @returns undefined where `JSON.stringify` does: for undefined, and an object whose `toJSON` returns that
  */
 export function writeJson(value: unknown, report: Report): string | undefined {
-  const own = toPlain(value)
+  const own = toPlain(toPlain(value))
   const reason = whyNotExact(own)
   if (reason) report(reason)
   if (typeof own === 'bigint') return String(own)
   if (Object(own) !== own) return JSON.stringify(own)
   // An item that is nothing would be read as `null`, and a hole is one.
   if (Array.isArray(own)) return `[${Array.from(own, (item) => writeJson(item, report) ?? report('must be JSON'))}]`
-  const members = Object.entries(own as object).map(([name, part]) => [
-    writeJson(name, report),
-    writeJson(part, report),
-  ])
-  return `{${members.filter(([, text]) => text !== undefined).map((member) => member.join(':'))}}`
+  const members = Object.entries(own as object).flatMap(([name, part]) => {
+    const text = writeJson(part, report)
+    return text === undefined ? [] : `${writeJson(name, report)}:${text}`
+  })
+  return `{${members}}`
 }
 
-/** Returns what `JSON.stringify` writes of an object: the result of its `toJSON`, and the value in a `new String('a')`. */
+/** Returns what `JSON.stringify` takes for an object: the primitive in a `new String('a')`, or the result of a `toJSON`. */
 function toPlain(value: unknown): unknown {
-  const own = unbox(value)
-  // Not that of a bigint, which many apps add.
-  return Object(own) === own && typeof Object(own).toJSON === 'function' ? unbox(Object(own).toJSON()) : own
-}
-
-/** Returns the primitive value of its object, and any other value as it is. */
-function unbox(value: unknown): unknown {
   const tag = Object.prototype.toString.call(value)
-  return /^\[object (Boolean|Number|String|BigInt)]$/.test(tag) ? value?.valueOf() : value
+  // Also those that are primitives: many apps add a `toJSON` to bigints.
+  if (/^\[object (Boolean|Number|String|BigInt)]$/.test(tag)) return value?.valueOf()
+  return typeof Object(value).toJSON === 'function' ? Object(value).toJSON() : value
 }
 
 /** Writes a value as text, for a path or a query. */

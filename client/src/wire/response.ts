@@ -49,7 +49,9 @@ export async function readText(
   const decoder = globalThis.TextDecoder && new TextDecoder()
   const reader = decoder && (response.body as { getReader?(): Reader } | undefined)?.getReader?.()
   let text = reader ? '' : await response.text()
-  const isFollowed = response.redirected ?? !isSameUrl(response.url || call.url, call.url)
+  // Runtimes may write the host in lower case, and escape more of a query.
+  const [from = '', to = ''] = [call.url, response.url || call.url].map((url) => url.replace(/\?.*/s, '').toLowerCase())
+  const isFollowed = response.redirected ?? from !== to
   let size = text.length
   while (size <= limit && !isFollowed) {
     const value = (await reader?.read())?.value
@@ -61,12 +63,6 @@ export async function readText(
   const tooLarge = `more than ${limit} bytes; raise maxResponseBytes`
   const reason = isFollowed ? `a redirect to ${response.url}, which fetch has followed` : tooLarge
   throw new MalformedResponseError(reason, head, call, { retryable: false })
-}
-
-/** Whether two URLs differ at most in what runtimes write in different ways: escapes, and the case of the host. */
-function isSameUrl(...urls: [string, string]): boolean {
-  const [one, other] = urls.map((url) => (orUndefined(() => decodeURIComponent(url)) ?? url).toLowerCase())
-  return one === other
 }
 
 /** What a call expects of its response. */

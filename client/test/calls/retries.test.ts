@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type * as sdk from '../../src/index.ts'
 import { ApiError, createPlantStoreClient, PlantStoreError, TimeoutError } from '../../src/index.ts'
-import { createFakePlantStore } from '../../src/testing/index.ts'
+import { createFakePlantStore, type Fault } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { breakOff, type Handler, respondError, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
@@ -61,18 +61,21 @@ describe('the delay before a retry', () => {
   /** An hour ahead of this machine. */
   const ahead = date(3600)
   test.each<[random: number, retryDelay: number | undefined, headers: Record<string, string>, delays: number[]]>([
-    [0.5, undefined, {}, [150, 300, 600, 1200, 2400, 2500]],
-    [0.25, undefined, {}, [75, 150]],
+    [0.5, undefined, {}, [25, 50, 100, 200, 400, 800, 1600, 2500, 2500]],
+    [0.2, undefined, {}, [10, 20]],
     [0.5, 10, {}, [5, 10]],
     [0.5, 8000, {}, [4000, 4000]],
-    [0.5, undefined, { 'retry-after': '7' }, [7150]],
-    [0.5, undefined, { 'retry-after': '60' }, [60_150]],
-    [0.5, undefined, { 'retry-after': date(30) }, [30_150]],
-    [0.5, undefined, { 'retry-after': date(30), date: 'today' }, [30_150]],
-    [0.5, undefined, { 'retry-after': date(3602), date: ahead }, [2150]],
-    [0.5, undefined, { 'retry-after': date(-3598), date: date(-3600) }, [2150]],
-    [0.5, undefined, { 'retry-after': '2', date: ahead }, [2150]],
-    ...[date(-60), 'soon', '-1', ''].map((invalid) => [0.5, undefined, { 'retry-after': invalid }, [150]] as never),
+    // The service sheds load.
+    [0.5, undefined, { 'retry-after': '7' }, [7500, 8000, 9000, 9500, 9500]],
+    [0.5, 10, { 'retry-after': '7' }, [7005, 7010]],
+    [0.5, undefined, { 'retry-after': '60' }, [60_500]],
+    [0.5, undefined, { 'retry-after': date(30) }, [30_500]],
+    [0.5, undefined, { 'retry-after': date(30), date: 'today' }, [30_500]],
+    [0.5, undefined, { 'retry-after': date(3602), date: ahead }, [2500]],
+    [0.5, undefined, { 'retry-after': date(-3598), date: date(-3600) }, [2500]],
+    [0.5, undefined, { 'retry-after': '2', date: ahead }, [2500]],
+    ...[date(-60), '-1'].map((past) => [0.5, undefined, { 'retry-after': past }, [500]] as never),
+    ...['soon', ''].map((invalid) => [0.5, undefined, { 'retry-after': invalid }, [25]] as never),
   ])('is %d of retryDelay %s, doubling up to 5 s, plus the Retry-After of %j: %j ms', async (...row) => {
     const [random, retryDelay, headers, delays] = row
     vi.mocked(Math.random).mockReturnValue(random)
@@ -138,22 +141,47 @@ describe('the retries of a client', () => {
   const attemptsOf = async (client: sdk.PlantStoreClient, options?: sdk.CallOptions) =>
     (await failureOf(client.getPlants({}, options), PlantStoreError)).attempts
 
-  test('cost 5 of 500 points each, and a success brings back 1, for all clients that derive from it', async () => {
+  test.each<[attempts: number, fault: Fault]>([
+    [36, { status: 503, delay: 0 }],
+    [36, { status: 408 }],
+    [36, new TypeError('fetch failed')],
+    [101, { status: 429 }],
+    [101, { status: 503, headers: { 'retry-after': '0' } }],
+  ])('are %i in an outage, for all clients that derive from it: %o', async (attempts, fault) => {
+    // Without a delay, nothing waits for a timer.
+    vi.useFakeTimers()
     const store = createFakePlantStore()
     const client = createPlantStoreClient({ ...store, retries: 1000, retryDelay: 0 })
-    store.failNext({ status: 503, delay: 0 }, 1000)
-    // Without any delay, nothing waits for a timer.
-    vi.useFakeTimers()
-    expect(await attemptsOf(client)).toBe(101)
+    store.failNext(fault, Number.POSITIVE_INFINITY)
+    expect(await attemptsOf(client)).toBe(attempts)
     expect(await attemptsOf(client.withOptions({ retries: 3 }))).toBe(1)
     expect(await attemptsOf(createPlantStoreClient({ ...store, retries: 3, retryDelay: 0 }))).toBe(4)
-    await Promise.all(Array.from({ length: 12 }, () => client.getPlants({}, { fetch: async () => Response.json([]) })))
-    expect([await attemptsOf(client), await attemptsOf(client)]).toEqual([3, 1])
   })
 
-  test('cost 10 after a timeout', async () => {
+  test('are as many after a timeout', async () => {
     const client = createPlantStoreClient({ ...createFakePlantStore(), fetch: () => new Promise(() => {}) })
-    expect(await attemptsOf(client, { timeout: 1, retries: 1000, retryDelay: 0 })).toBe(51)
+    expect(await attemptsOf(client, { timeout: 1, retries: 1000, retryDelay: 0 })).toBe(36)
+  })
+
+  test('are given back by a success: what its last retry cost, or else 1 point, and never more than 500', async () => {
+    const store = createFakePlantStore()
+    const client = createPlantStoreClient({ ...store, retries: 1000, retryDelay: 0 })
+    const succeed = async (times: number, ...failures: number[]) => {
+      for (const status of failures) store.failNext({ status })
+      for (let call = 0; call < times; call++) await client.getPlants()
+    }
+    await succeed(1)
+    store.failNext({ status: 500 }, 36)
+    expect(await attemptsOf(client)).toBe(36)
+    // 10 points are left, then 14. A retry after a 500 costs them and gives them back; of two after a 429, one does.
+    await succeed(4)
+    await succeed(1, 500)
+    await succeed(1, 429, 429)
+    store.failNext({ status: 500 })
+    expect(await attemptsOf(client)).toBe(1)
+    await succeed(5)
+    store.failNext({ status: 500 }, 2)
+    expect(await attemptsOf(client)).toBe(2)
   })
 })
 

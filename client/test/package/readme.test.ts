@@ -51,6 +51,11 @@ describe('the README of the client', async () => {
     expect(output).toBe(`${line}\n`.repeat(2))
   })
 
+  test.runIf(isLong)('has the table that bench/outages.ts prints, which is within its limits', async () => {
+    const bench = path.join(client, 'bench/outages.ts')
+    expect(readme).toContain(await run(process.execPath, ['--conditions=@plant-store/source', bench], client))
+  })
+
   test('names every option, error class and kind', async () => {
     const options = await readFile(path.join(client, 'src/options.ts'), 'utf8')
     const errors = await readFile(path.join(client, 'src/errors.ts'), 'utf8')

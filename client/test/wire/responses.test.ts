@@ -65,7 +65,7 @@ const sent = "https://plants.example/plants?cursor=it's"
 test.each<[title: string, response: { redirected?: boolean; url?: string }, isRejected: boolean]>([
   ['to this path', { redirected: true, url: sent }, true],
   ['of a fetch without `redirected`, to another origin', { url: 'https://evil.example/plants' }, true],
-  ['of such a fetch, to another path', { url: `${sent}%2F` }, true],
+  ['of such a fetch, to another path', { url: sent.replace('plants?', 'login?') }, true],
   ['of none: such a fetch escapes more', { url: sent.replace("'", '%27') }, false],
   ['of none: the fetch of the app chose another URL', { redirected: false, url: 'https://mirror.example/' }, false],
 ])('a redirect that fetch has followed is an error, which is not retried: %s', async (_, fields, isRejected) => {
