@@ -27,17 +27,19 @@ test('npm run migration writes both migrations under one name, of what has chang
     for (const each of names) expect(each).toMatch(new RegExp(`^\\d{14}_${name}$`))
     return [stderr, ...files.map((file) => read(path.join('..', file), folder))]
   }
-  change('createdAt', '/// More.\n  notes String?\n  createdAt')
-  change('@@index([account, seq])', '$&\n  @@index([account, tag, seq]) // SQLite: PostgreSQL has one of md5("tag").')
-  const add = (space: string) => `-- AlterTable\nALTER TABLE "Plant" ADD COLUMN ${space}"notes" TEXT;\n`
-  const index = '\n-- CreateIndex\nCREATE INDEX "Plant_account_tag_seq_idx" ON "Plant"("account", "tag", "seq");\n'
-  expect(await write('notes')).toEqual(['', add('') + index, add('    ')])
+  change('createdAt', '/// More.\n  ofTest String?\n  createdAt')
+  change('@@index([account, seq])', '$&\n  @@index([account, ofTest]) // SQLite: PostgreSQL has another.')
+  const add = (space: string) => `-- AlterTable\nALTER TABLE "Plant" ADD COLUMN ${space}"ofTest" TEXT;\n`
+  const index = '\n-- CreateIndex\nCREATE INDEX "Plant_account_ofTest_idx" ON "Plant"("account", "ofTest");\n'
+  expect(await write('of_test')).toEqual(['', add('') + index, add('    ')])
   const empty = '-- This is an empty migration.\n'
   expect(await write('by_hand')).toEqual(['', empty, empty])
   // Without a name, only what needs no migration.
   change('More', 'Less')
   expect(await write()).toEqual([''])
-  expect(read('postgresql/schema.prisma', folder)).toMatch(/\/\/\/ Less\.\n {2}notes String\?\n(?!.*md5)/s)
-  change('notes', 'note')
+  expect(read('postgresql/schema.prisma', folder)).toMatch(
+    /\/\/\/ Less\.\n {2}ofTest String\?\n(?!.*@@index\(\[account, ofTest)/s,
+  )
+  change('ofTest String', 'ofTest Int')
   expect(await write()).toEqual(['Name the migration: npm run migration -- add_height\n'])
 })
