@@ -17,7 +17,7 @@ import { StorageError } from '../engine.ts'
 import { attemptLimit, createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
 import { type ClientAdapter, createPrisma, toStatement } from '../prisma-client.ts'
 import { type Address, describeDatabase } from './address.ts'
-import { lateError, mayHaveHappened } from './errors.ts'
+import { mayHaveHappened } from './errors.ts'
 import { checkServer, proveGuarantees, revokeRights } from './guarantees.ts'
 import { openPool, openSharedPool, type Pool, type Query } from './pool.ts'
 import { ON_PRIMARY, SCHEMA, statements } from './statements.ts'
@@ -84,11 +84,10 @@ async function open(address: Address, { patience = TIMES.request }: OpenOptions)
     const [row] = await connection.query(`SELECT nspname AS name FROM pg_namespace WHERE oid = ${SCHEMA}`)
     return String(row?.['name'])
   })
-  const giveUp = () => lateError(subject)
-  const gate = createWriteGate(limit, giveUp)
+  const gate = createWriteGate(limit, pool.lateError)
   const run: RunStatement = (statement, query) => {
     if (statement.kind === 'read') {
-      return retry(() => limitTime(runRead(pool, statement, query), limit, giveUp), patience)
+      return retry(() => limitTime(runRead(pool, statement, query), limit, pool.lateError), patience)
     }
     const { attempt, mayRetry } = prepareWrite(pool, statement, query)
     return retry(() => gate.run(attempt), patience, mayRetry)

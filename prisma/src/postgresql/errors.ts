@@ -99,9 +99,16 @@ export function translate(error: unknown, subject: string): unknown {
   return new StorageError(`${subject} ${sentence.replace('$', () => reason)}`, { ...fields, cause: error })
 }
 
-/** Creates the error of what this process gives up, which is not retried: it may happen yet. */
-export function lateError(subject: string): StorageError {
-  return new StorageError(`${subject} ${UNREACHABLE}`)
+/**
+ * Creates the error of what this process gives up, which is not retried: it may happen yet.
+ *
+ * @param full how many connections wait for a response, where no more may be opened
+ */
+export function lateError(subject: string, full?: number): StorageError {
+  if (full === undefined) return new StorageError(`${subject} ${UNREACHABLE}`)
+  const waiting = `keeps all ${full} connections of this server waiting (connection_limit)`
+  const advice = 'see pg_stat_activity and pg_locks for what they wait for, raise the limit, or check the network'
+  return new StorageError(`${subject} ${waiting}: ${advice}`, { retryAfter: 1 })
 }
 
 /** Returns whether what failed may have happened all the same: nothing came back. */

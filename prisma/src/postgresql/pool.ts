@@ -1,9 +1,9 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
-import type { Connection, SqlValue, Transaction } from '../engine.ts'
+import type { Connection, SqlValue, StorageError, Transaction } from '../engine.ts'
 import { TIMES } from '../patience.ts'
 import { type Address, describeDatabase } from './address.ts'
-import { describeError, translate } from './errors.ts'
+import { describeError, lateError, translate } from './errors.ts'
 import { DURABLY, IN_UTC, ON_PRIMARY } from './statements.ts'
 
 /**
@@ -43,6 +43,8 @@ export interface Pool {
   readonly connection: Connection
   /** Begins a transaction, on one of them, with a script. */
   beginTransaction(script?: string): Promise<PoolTransaction>
+  /** Creates the error of a statement that is given up. */
+  lateError(): StorageError
   /** Closes the connections, and after half a second those that still wait for a response. */
   close(): Promise<void>
 }
@@ -129,10 +131,19 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
     ...address.config,
     ...settings,
   })
-  // What it has lost fails a statement, or is idle and removed.
-  pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
+  let connected = 0
+  pool
+    .on('remove', () => connected--)
+    .on('connect', (client) => {
+      connected++
+      // What it has lost fails a statement, or is idle and removed.
+      client.on('error', () => {})
+    })
+  pool.on('error', () => {})
+  const giveUp = () =>
+    lateError(subject, connected === pool.options.max && pool.idleCount === 0 ? connected : undefined)
   const fail = (error: unknown): never => {
-    throw translate(error, subject)
+    throw /timeout exceeded/.test(describeError(error)) ? giveUp() : translate(error, subject)
   }
   const runOn = (queryable: pg.Pool | pg.PoolClient): RunQuery => {
     const send = queryable.query.bind(queryable) as (config: pg.QueryArrayConfig) => Promise<pg.QueryArrayResult>
@@ -150,6 +161,7 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
     driver: pool,
     run,
     connection: toConnection(run),
+    lateError: giveUp,
 
     async beginTransaction(script = '') {
       const client = await pool.connect().catch(fail)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { openDatabase } from '@plant-store/prisma'
 import { expect, test } from 'vitest'
-import { query, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
+import { openConnection, query, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { until } from '../../../test/helpers/programs.ts'
 import { afterFile } from '../../../test/helpers/temporary.ts'
@@ -81,4 +81,19 @@ test('what a write has learnt, a probe says: first that nothing responds, then, 
   const used = await numbers()
   for (let probe = 0; probe < 5; probe++) expect(await whyUnavailable()).toBe(undefined)
   expect(await numbers()).toEqual(used)
+})
+
+test('where all connections wait for a lock, requests and a probe name the pool that is full', async () => {
+  const { plants, whyUnavailable, close } = await openDatabase(`${network.url('plants')}?connection_limit=2`)
+  const other = await openConnection(postgresql.url('plants'))
+  await other.run('BEGIN; LOCK TABLE "Plant" IN ACCESS EXCLUSIVE MODE')
+  const reads = Array.from({ length: 6 }, () => outcomeOf(plants.read('alice', { limit: 1 })))
+  const outcomes = await Promise.all([whyUnavailable(), ...reads])
+  const FULL = 'keeps all 2 connections of this server waiting \\(connection_limit\\): see pg_stat_activity'
+  expect(outcomes.join()).toMatch(new RegExp(FULL))
+  for (const outcome of outcomes) expect(outcome).toMatch(new RegExp(`${FULL}|is locked by another transaction`))
+  await other.run('ROLLBACK')
+  await other.close()
+  await expect.poll(whyUnavailable).toBe(undefined)
+  await close()
 })
