@@ -1,5 +1,5 @@
-/** What `/docs` does and how it looks: in the dark, on a phone, on a wide screen. */
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+/** What `/docs` does, and that it fits a phone and a wide screen. */
+import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { browserOptions, browserPath } from '../../../test/helpers/browser.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -20,8 +20,8 @@ describe.runIf(browserPath)('the page', () => {
   afterAll(() => browser.close())
 
   /** Opens the page until the end of the test, enters a token, and collects what the page requests and what fails. */
-  async function openPage(token: string, options: BrowserContextOptions = {}) {
-    const page = await browser.newPage({ viewport: { width: DESKTOP, height: 900 }, ...options })
+  async function openPage(token: string) {
+    const page = await browser.newPage({ viewport: { width: DESKTOP, height: 900 } })
     onTestFinished(() => page.close())
     const origins = new Set<string>()
     /** Errors of scripts, and what the Content-Security-Policy blocked. */
@@ -66,35 +66,21 @@ describe.runIf(browserPath)('the page', () => {
     expect(problems).toEqual([])
   })
 
-  test('a token that is pasted with more around it is sent alone, and a failure shows the message', async () => {
-    const jsonWebToken = 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln-bmF0_dXJl'
-    for (const [pasted, token] of [
-      [`Bearer ${jsonWebToken}`, jsonWebToken],
-      [` "authorization: bearer ${OWN}"`, OWN],
-      // The line breaks of a terminal.
-      [`${OWN.slice(0, 20)}\n${OWN.slice(20)}\n`, OWN],
-    ] as const) {
-      const { curl, body } = await execute((await openPage(pasted)).page, 'getPlants')
-      expect(curl).toContain(`'Authorization: Bearer ${token}'`)
-      expect(JSON.parse(body)).toMatchObject({ error: 40102 })
-    }
+  test('a failure shows the message', async () => {
+    const { curl, body } = await execute((await openPage(OWN)).page, 'getPlants')
+    expect(curl).toContain(`'Authorization: Bearer ${OWN}'`)
+    expect(JSON.parse(body)).toMatchObject({ error: 40102 })
   })
 
-  test('fits a phone and a wide screen, and is dark where the system is', async () => {
-    const { page, problems } = await openPage(server.token, { colorScheme: 'dark' })
+  test('fits a phone and a wide screen', async () => {
+    const { page, problems } = await openPage(server.token)
     await execute(page, 'createPlant', '{"id": 1, "name": "Ficus"}')
     await execute(page, 'getPlants')
     for (const width of [PHONE, DESKTOP]) {
       await page.setViewportSize({ width, height: 900 })
       await expect.poll(() => page.evaluate('document.documentElement.scrollWidth')).toBe(width)
     }
-    expect(await backgroundOf(page, 'body')).toBe('rgb(28, 32, 34)')
-    expect(await backgroundOf(page, '.curl')).toBe('rgb(42, 46, 48)')
-    expect(await backgroundOf(page, '.info table')).toBe('rgb(13, 16, 20)')
     expect(problems).toEqual([])
-
-    await page.emulateMedia({ colorScheme: 'light' })
-    await expect.poll(() => backgroundOf(page, 'body')).toBe('rgb(250, 250, 250)')
   })
 })
 
@@ -108,9 +94,4 @@ async function execute(page: Page, operationId: string, body?: string) {
   await operation.getByRole('button', { name: 'Execute' }).click()
   const textOf = async (selector: string) => String(await operation.locator(selector).textContent())
   return { curl: await textOf('.curl'), body: await textOf('.live-responses-table .highlight-code pre') }
-}
-
-/** Returns the color behind the first element that matches. */
-function backgroundOf(page: Page, selector: string): Promise<string> {
-  return page.evaluate(`getComputedStyle(document.querySelector(${JSON.stringify(selector)})).backgroundColor`)
 }
