@@ -37,7 +37,6 @@ export async function runCommandLine(
     // Any other error is a fault, and shows where.
     const isExpected = error instanceof OperatorError || error instanceof StorageError
     const text = isExpected ? `plant-store: ${error.message}` : inspect(error)
-    // A terminal that does not read must not keep the process running.
     stderr.write(`${text}\n`)
     return error instanceof OperatorError ? error.exitCode : EXIT_FAILURE
   }

@@ -41,8 +41,7 @@ export function createProgress(stream: LogStream): Pick<Context, 'progress' | 'n
   let isShown = false
   const interval = stream.isTTY ? TERMINAL_INTERVAL : LINE_INTERVAL
   const timer = setInterval(() => {
-    // A terminal that does not read gets no more.
-    if (current === '' || stream.writableLength > 0) return
+    if (current === '') return
     isShown = true
     stream.write(stream.isTTY ? CLEAR + current : `${current}\n`)
   }, interval).unref()
@@ -51,7 +50,7 @@ export function createProgress(stream: LogStream): Pick<Context, 'progress' | 'n
       current = text
     },
     notice(text) {
-      if (stream.writableLength === 0) stream.write(`${stream.isTTY ? CLEAR : ''}${text}\n`)
+      stream.write(`${stream.isTTY ? CLEAR : ''}${text}\n`)
     },
     end() {
       clearInterval(timer)

@@ -1,8 +1,5 @@
 /** The commands that look after a server and its database: ready, migrate, backup, copy. */
-import { once } from 'node:events'
-import { get, type IncomingMessage } from 'node:http'
 import path from 'node:path'
-import { text } from 'node:stream/consumers'
 import {
   backupDatabase,
   checkMigrated,
@@ -31,28 +28,17 @@ export interface CopyOptions {
 export async function checkReadiness({ settings: { adminHost, adminPort }, print }: Context): Promise<void> {
   if (!adminPort) throw new OperatorError('ADMIN_PORT must be a port, such as 3001, on which the server can be asked')
   // A server that listens on all addresses listens on the loopback address.
-  const isWildcard = /^[0.:]+$/.test(adminHost)
-  const loopback = adminHost.includes(':') ? '::1' : '127.0.0.1'
-  const { status, body } = await ask(isWildcard ? loopback : adminHost, adminPort)
+  const host = adminHost.replace(/^0\.0\.0\.0$/, '127.0.0.1').replace(/^[0:]+$/, '::1')
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${adminPort}/readyz`
+  const [status, body] = await fetch(url, { signal: AbortSignal.timeout(READY_TIMEOUT) })
+    .then(async (response) => [response.status, (await response.text()).trim()] as const)
+    .catch((error) => {
+      const reason = error.cause?.message ?? error.message
+      throw new OperatorError(`no server responds on ADMIN_HOST ${host}, ADMIN_PORT ${adminPort}: ${reason}`, 1, error)
+    })
   if (status === 200) return print(body)
-  throw new OperatorError(
-    status === 503 ? body : `ADMIN_PORT ${adminPort} is of another program: it responds ${status}`,
-    1,
-  )
-}
-
-async function ask(host: string, port: number): Promise<{ status: number | undefined; body: string }> {
-  // A new agent uses no proxy of the environment.
-  const request = get({ host, port, path: '/readyz', agent: false, signal: AbortSignal.timeout(READY_TIMEOUT) })
-  try {
-    const [response] = (await once(request, 'response')) as [IncomingMessage]
-    return { status: response.statusCode, body: (await text(response)).trim() }
-  } catch (error) {
-    const { code, name } = error as NodeJS.ErrnoException
-    const reason =
-      name === 'AbortError' ? `nothing responds within ${READY_TIMEOUT / 1_000} s` : `no server responds (${code})`
-    throw new OperatorError(`${reason} on ADMIN_HOST ${host}, ADMIN_PORT ${port}: is it running?`, 1, error)
-  }
+  const other = `ADMIN_PORT ${adminPort} is of another program: it responds ${status}`
+  throw new OperatorError(status === 503 ? body : other, 1)
 }
 
 /** Migrates the database and prints what was applied, or only checks that nothing would be. */

@@ -45,7 +45,7 @@ export async function serve(context: Context): Promise<void> {
   const starting = startServer(settings, logger)
   const server = await Promise.race([starting, stopping])
   if (server) {
-    // Neither a terminal that does not read nor a database that does not respond delays the shutdown.
+    // A database that does not respond does not delay the shutdown.
     await Promise.race([announce(server, context), stopping])
     await stopping
     await server.close()

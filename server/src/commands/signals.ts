@@ -1,11 +1,8 @@
 /**
- * Handles signals, and terminals that do not read, from the moment this module is loaded, before anything else that
- * takes time to load: the first process of a container gets only the signals that it has a handler for.
+ * Handles signals from the moment this module is loaded, before anything else that takes time to load: the first process
+ * of a container gets only the signals that it has a handler for.
  */
-import { accessSync, constants as fileConstants } from 'node:fs'
 import { constants } from 'node:os'
-
-for (const stream of [process.stdout, process.stderr]) stopBlocking(stream)
 
 /** Sent by Ctrl+C, by a service manager, and by a terminal that closes. */
 const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -45,21 +42,4 @@ export function firstSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     handle = resolve
   })
-}
-
-/**
- * Lets what is written to a terminal wait in memory, as for a pipe: by default, one that does not read (Ctrl+S, a
- * frozen ssh) stops the event loop, and SIGTERM with it. libuv has opened the terminal again, so this changes only this
- * process. Where it may not, such as after `su`, writes still block. Nothing documented does this.
- */
-function stopBlocking(
-  terminal: NodeJS.WriteStream & { fd: number; _handle?: { setBlocking(blocking: boolean): void } },
-): void {
-  if (!terminal.isTTY) return
-  try {
-    accessSync(`/dev/fd/${terminal.fd}`, fileConstants.W_OK)
-    terminal._handle?.setBlocking(false)
-  } catch {
-    // It belongs to another user, or this is Windows, where these writes do not block.
-  }
 }

@@ -1,11 +1,10 @@
-import { fstatSync, writeSync } from 'node:fs'
-import { Writable } from 'node:stream'
+import type { Writable } from 'node:stream'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
 import { events, rejections } from './events.ts'
 
-/** Where a log goes: standard output or standard error, which have a file descriptor, or any stream. */
-export type LogStream = Writable & { fd?: number; isTTY?: boolean }
+/** Where a log goes. */
+export type LogStream = Writable & { isTTY?: boolean }
 
 /** How much may wait for a slow reader before lines are dropped, in bytes. */
 const MAX_WAITING = 1_000_000
@@ -15,8 +14,6 @@ const MAX_LINE = 15_000
 const LONG_TEXT = 4_000
 /** How long a shutdown waits for the reader, in milliseconds. */
 const MAX_FLUSH = 500
-/** How long a full disk is left alone before the next attempt, in milliseconds. */
-const FILE_RETRY = 100
 
 /** A log and what writes its lines. */
 export interface Log {
@@ -34,9 +31,8 @@ export interface Log {
  * terminal. Nothing ever waits for the reader: lines wait in memory, and beyond a limit they are dropped, which the
  * next one that is written reports. pino's own writer waits in a thread, and retries for ever.
  */
-export async function createLog(level: string, target: LogStream): Promise<Log> {
-  const format = target.isTTY ? await createPrettyFormat() : (line: string) => line
-  const stream = target.fd !== undefined && fstatSync(target.fd).isFile() ? openFile(target.fd) : target
+export async function createLog(level: string, stream: LogStream): Promise<Log> {
+  const format = stream.isTTY ? await createPrettyFormat() : (line: string) => line
   let dropped = 0
   let hasFailed = false
   // A reader that is gone needs no lines.
@@ -146,25 +142,6 @@ function shortenLine(line: string): string {
 /** Cuts a text that is too long for its place. */
 function shorten(text: string, length: number): string {
   return text.length > length ? `${text.slice(0, length - 1)}…` : text
-}
-
-/**
- * Opens a stream to a file that retries. That of Node.js ends with the first error, such as that of a
- * disk that is full for a while.
- */
-function openFile(fd: number): Writable {
-  return new Writable({
-    async write(chunk: Buffer, _encoding, done) {
-      for (let rest = chunk; rest.length > 0; ) {
-        try {
-          rest = rest.subarray(writeSync(fd, rest))
-        } catch {
-          await sleep(FILE_RETRY)
-        }
-      }
-      done()
-    },
-  })
 }
 
 /** What a terminal would act on, and JSON does not escape. */

@@ -2,15 +2,11 @@
  * What a line of the log looks like, where lines go, and that none has a secret, or an event
  * that log.md does not explain.
  */
-import { spawnSync } from 'node:child_process'
-import path from 'node:path'
 import { expect, test } from 'vitest'
 import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { readGuide } from '../../../test/helpers/production/guide.ts'
-import { built } from '../../../test/helpers/server/built.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { createPlant, plantOf } from '../../../test/helpers/server/start-writing.ts'
-import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { generateToken, hashToken } from '../../src/accounts/tokens.ts'
 import { auditLogger } from '../../src/telemetry/log.ts'
 import { exchange } from '../helpers/connection.ts'
@@ -18,8 +14,6 @@ import { AUDIENCE, createKey, ISSUER, signToken, startTokenIssuer } from '../hel
 import { createMemoryLog, readLines } from '../helpers/log-lines.ts'
 import { get, post } from '../helpers/requests.ts'
 import { runInProcess } from '../helpers/run-in-process.ts'
-
-const module = JSON.stringify(built('server/dist/telemetry/log.js'))
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
 test.each(LEVELS)('a line is JSON, with level (%s) and time in ISO 8601, whatever it says', async (level) => {
@@ -46,29 +40,6 @@ test('LOG_LEVEL does not hide audit events, unless it is silent', async () => {
     auditLogger(logger).info('audited')
     expect(lines(), level).toHaveLength(level === 'silent' ? 0 : 1)
   }
-})
-
-test('a disk that was full gets the lines that it did not take', () => {
-  const file = path.join(temporaryFolder(), 'log')
-  // A file larger than the limit of a process fails like a full disk.
-  const code = `
-    import { truncateSync } from 'node:fs'
-    import { createLog } from ${module}
-    process.on('SIGXFSZ', () => {})
-    const { logger, flush } = await createLog('info', process.stdout)
-    for (let count = 0; count < 3; count++) {
-      logger.info({ text: 'x'.repeat(2_000) })
-      await flush()
-    }
-    truncateSync(${JSON.stringify(file)}, 0)
-    logger.info('next')
-    while (!(await flush()));`
-  const shell = 'ulimit -f 8; "$0" --input-type=module --eval "$1" >>"$2"; cat "$2"'
-  const { stdout, stderr } = spawnSync('sh', ['-c', shell, process.execPath, code, file])
-  expect(String(stderr)).toBe('')
-  // The first line is what did not fit of the one that it has in part.
-  const [part = '', ...lines] = String(stdout).trimEnd().split('\n')
-  expect([part, ...lines.map((line) => JSON.parse(line).msg ?? 'text')]).toEqual([part, 'text', 'next'])
 })
 
 const EVENTS = [
