@@ -205,10 +205,12 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect(await show('ActiveState', 'plant-store-backup.timer')).toBe('active')
     await machine.run('sudo -u plant-store touch -d "15 days ago" /var/backups/plant-store/plants-old.db')
     await machine.run('sudo -u plant-store touch -d "13 days ago" /var/backups/plant-store/plants-recent.db')
+    // What was killed has left these.
+    await machine.run('sudo -u plant-store touch /var/backups/plant-store/plants-killed.db.incomplete{,-journal}')
     const list = await run('Back up')
     expect(list).toMatch(/^-rw-------\S* \d+ plant-store plant-store .* plants-\d{4}-\d\d-\d\d-\d{6}\.db$/m)
     expect(list).toContain('plants-recent.db')
-    expect(list).not.toContain('plants-old.db')
+    expect(list).not.toMatch(/plants-(?:old|killed)\.db/)
   })
 
   test('each backup is sent away, and a restore can be tried', async () => {
@@ -222,20 +224,30 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     await run('Send backups away', 0, (text) => text.replace(/sftp:\S+/, place))
     expect(await machine.run('stat -c "%a %U" /etc/plant-store/offsite.env')).toBe('600 root\n')
     await run('Send backups away', 1)
-    // One that is killed leaves its lock.
+    // Another one holds its lock, and leaves it when it is killed.
+    const locks = () => machine.run(`ls ${place}/locks`)
     await machine.run(`set -a; . /etc/plant-store/offsite.env
       mkfifo /tmp/endless
       sudo -Eu plant-store sh -c 'echo $$ >/tmp/killed; exec restic --no-cache backup --stdin' <>/tmp/endless >/tmp/log 2>&1 &
-      until ls ${place}/locks | grep --quiet .; do sleep 0.1; done
-      kill -KILL "$(cat /tmp/killed)"`)
+      until ls ${place}/locks | grep --quiet .; do sleep 0.1; done`)
+    // A backup that is being made.
+    await machine.run('touch /var/backups/plant-store/other.db.incomplete')
     await run('Back up')
-    const count = () => machine.run(`ls ${place}/snapshots | wc -l`)
-    await expect.poll(count).toBe('2\n')
+    await expect.poll(() => machine.run(`ls ${place}/snapshots | wc -l`)).toBe('2\n')
+    // The copy counts, although nothing could be forgotten.
+    await expect.poll(() => show('ActiveState', 'plant-store-offsite')).toBe('inactive')
+    expect(await locks()).not.toBe('')
+    await machine.run('kill -KILL "$(cat /tmp/killed)"')
+    await run('Back up')
+    await expect.poll(locks).toBe('')
     await expect.poll(() => show('ActiveState', 'plant-store-offsite')).toBe('inactive')
     const [newest = ''] = (await machine.run('ls -t /var/backups/plant-store/plants-*.db')).split('\n')
     const modified = await machine.run(`stat -c %Y ${newest} ${metrics}/plant-store-offsite.prom`)
     expect(modified).toMatch(/^(\d+)\n\1\n$/)
     expect(await run('Send backups away', 2)).toMatch(/ me /)
+    expect(
+      await machine.run('find /var/tmp/tried -name "*.incomplete"; rm /var/backups/plant-store/*.incomplete'),
+    ).toBe('')
   })
 
   test('an upgrade changes the version, and can be undone', async () => {
