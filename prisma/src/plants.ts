@@ -3,12 +3,11 @@ import type { OpenedDatabase, Statements } from './engine.ts'
 
 /** The plants of all accounts. */
 export interface Plants {
-  /** Inserts, in order, the plants whose account does not have their id yet: all or none, durably. Returns how many. */
-  insert(plants: readonly PlantRow[]): Promise<number>
   /**
-   * Returns for each plant whether its account has its id with the same content; undefined: its account lacks the id.
+   * Stores the plants whose account does not have their id yet, in order, all in one transaction, durably. Returns what
+   * became of each.
    */
-  compare(plants: readonly PlantRow[]): Promise<(boolean | undefined)[]>
+  create(plants: readonly PlantRow[]): Promise<Outcome[]>
   /** Reads, for each account, how its list is now: for all of them in one short statement. */
   states(accounts: readonly string[]): Promise<ListState[]>
   /** Reads a piece of an account's list, in order of creation, with one short statement. */
@@ -22,6 +21,12 @@ export interface Plants {
  * to, which docs/production/several-machines/rights.sql grants.
  */
 export const plantRights: readonly ('UPDATE' | 'DELETE')[] = []
+
+/**
+ * What became of a plant that was to be created: it is stored, now or since before, with the same content; its id is
+ * taken by one with other content; or somebody has deleted it each time before that could be seen.
+ */
+export type Outcome = 'stored' | 'taken' | 'deleted'
 
 /** A list as it is at one moment. */
 export interface ListState {
@@ -72,6 +77,8 @@ export interface ListPiece {
  * A piece of a list that has more than one plant has at most this many bytes, as JSON text with brackets and commas.
  */
 export const MAX_PIECE_BYTES = 2 ** 16
+/** How often plants are inserted that were deleted meanwhile. */
+const MAX_INSERTS = 3
 /** No limit, of a `seq` or a size. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
@@ -92,11 +99,17 @@ export function createPlants(
   { insertPlants, comparePlants, selectStates, selectPiece }: Statements,
 ): Plants {
   return {
-    insert: (plants) => write(insertPlants, [toJson(plants)]),
-
-    async compare(plants) {
-      const rows = await read<ComparedRow>(comparePlants, [toJson(plants)])
-      return rows.map(([isSame]) => (isSame === null ? undefined : Boolean(isSame)))
+    async create(plants) {
+      // Arrays of [account, id, name, tag].
+      const json = JSON.stringify(plants.map(({ account, id, name, tag }) => [account, id, name, tag]))
+      for (let inserts = 1; ; inserts++) {
+        const inserted = await write(insertPlants, [json])
+        if (inserted === plants.length) return plants.map(() => 'stored')
+        // Some ids were stored before, or are in this batch twice.
+        const rows = await read<ComparedRow>(comparePlants, [json])
+        const outcomes = rows.map(([isSame]) => (isSame === null ? 'deleted' : isSame ? 'stored' : 'taken'))
+        if (inserts === MAX_INSERTS || !outcomes.includes('deleted')) return outcomes
+      }
     },
 
     async states(accounts) {
@@ -128,9 +141,4 @@ function toUtf8(text: Uint8Array | string): Buffer {
   if (typeof text === 'string') return Buffer.from(text)
   const bytes = Buffer.from(text.buffer, text.byteOffset, text.byteLength)
   return isUtf8(bytes) ? bytes : Buffer.from(bytes.toString())
-}
-
-/** Writes plants as the statements take them. */
-function toJson(plants: readonly PlantRow[]): string {
-  return JSON.stringify(plants.map(({ account, id, name, tag }) => [account, id, name, tag]))
 }

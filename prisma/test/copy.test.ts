@@ -23,7 +23,7 @@ const MANY = 500
 async function addPlants(url: string, first: number, last: number): Promise<void> {
   const { plants, close } = await openDatabase(url, { patience: 20_000 })
   const ids = Array.from({ length: last - first + 1 }, (_, index) => String(first + index))
-  await plants.insert(ids.map((id) => ({ account: 'many', id, name: `Monstera ${id}`, tag: null })))
+  await plants.create(ids.map((id) => ({ account: 'many', id, name: `Monstera ${id}`, tag: null })))
   await close()
 }
 
@@ -67,7 +67,7 @@ test('everything is copied in order, and the next plant follows', async () => {
   const database = await openDatabase(source, { patience: 20_000 })
   // An id may be in many accounts.
   for (const account of ['ann', 'ben']) {
-    await database.plants.insert(UNUSUAL.map(([id, name, tag]) => ({ account, id, name, tag })))
+    await database.plants.create(UNUSUAL.map(([id, name, tag]) => ({ account, id, name, tag })))
   }
   const token = { account: 'ann', scopes: ['read', 'write'], label: null, expiresAt: null }
   await database.tokens.create({ ...token, id: 'b', hash: 'b' })

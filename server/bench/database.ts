@@ -50,7 +50,7 @@ export async function createDatabase(
       name: `Plant number ${first + index}`,
       tag: 'bench',
     }))
-    await database.plants.insert(rows)
+    await database.plants.create(rows)
   }
   const tokens = createTokenStore(database.tokens)
   const used: [string, ...string[]] = [(await tokens.create({ account: nameAccount(0) })).token]

@@ -3,8 +3,11 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { engine, newDatabase, openConnection, query, runSql } from '../../../test/helpers/database/databases.ts'
 import { runs } from '../../../test/helpers/long-tests.ts'
+import { loadEngine } from '../../src/address.ts'
 import { openDatabase } from '../../src/database.ts'
 import type { Database, ListState, PlantRow } from '../../src/index.ts'
+import { createPlants } from '../../src/plants.ts'
+import { openClient } from '../helpers/open-client.ts'
 
 let url: string
 let database: Database
@@ -47,7 +50,7 @@ test('a piece of a list is the JSON text of its plants, byte for byte, with what
     fc.asyncProperty(fc.array(plant, { maxLength: 8 }), fc.integer({ min: 1, max: 5 }), async (plants, limit) => {
       const account = newAccount()
       const rows = plants.map(({ name, tag }, id) => ({ account, id: String(id), name, tag }))
-      expect(await database.plants.insert(rows)).toBe(rows.length)
+      expect(await database.plants.create(rows)).toEqual(rows.map(() => 'stored'))
       const { version, last: end } = await stateOf(account)
       const parts: string[] = []
       for (let after = 0; ; ) {
@@ -76,7 +79,7 @@ test.each([
   ['one of any length', 1, '\u0001é'.repeat(300_000), true],
 ])('a piece has at most 64 kB, or one plant: %s', async (_what, count, name, fits) => {
   const account = newAccount()
-  await database.plants.insert(rowsOf(account, ...Array(count).fill(name)))
+  await database.plants.create(rowsOf(account, ...Array(count).fill(name)))
   const { json, last } = await database.plants.read(account, { limit: count })
   expect(json?.toString()).toBe(fits ? Array(count).fill(JSON.stringify({ name })).join() : undefined)
   if (json && count > 1) expect(json.length + 2).toBeLessThanOrEqual(2 ** 16)
@@ -88,7 +91,7 @@ test('a piece says where it ends, and whether plants follow before the end of it
   const nothing = { json: Buffer.alloc(0), last: 0, more: false }
   expect(await database.plants.read(account, { limit: 5 })).toEqual(nothing)
   expect(await stateOf(account)).toEqual({ last: 0 })
-  await database.plants.insert([...rowsOf(account, 'a', 'b', 'c'), ...rowsOf(newAccount(), 'x')])
+  await database.plants.create([...rowsOf(account, 'a', 'b', 'c'), ...rowsOf(newAccount(), 'x')])
   const { last: after } = await database.plants.read(account, { limit: 1 })
   const second = await database.plants.read(account, { limit: 1, after })
   expect(second).toMatchObject({ json: Buffer.from('{"name":"b"}'), more: true })
@@ -98,35 +101,42 @@ test('a piece says where it ends, and whether plants follow before the end of it
   expect(await database.plants.read(account, { limit: 9, after: last })).toMatchObject(nothing)
 })
 
-test('an insert counts what it stored: nothing twice, in one batch or in two', async () => {
-  const account = newAccount()
-  const [one, two] = rowsOf(account, 'one', 'two') as [PlantRow, PlantRow]
-  expect(await database.plants.insert([one, one])).toBe(1)
-  expect(await database.plants.insert([one, two, { ...two, name: 'other' }])).toBe(1)
-  expect(await database.plants.insert([one])).toBe(0)
-  expect(await database.plants.insert([{ ...one, account: newAccount() }])).toBe(1)
-})
-
-test('a plant is compared with the stored one of its account and id', async () => {
+test('a plant is stored once, and its id is taken for others: in one batch, or in two', async () => {
   const text = '"é\u0001🪴'
   const one: PlantRow = { account: newAccount(), id: '1', name: text, tag: null }
   const two: PlantRow = { ...one, id: '2', name: '', tag: text }
-  await database.plants.insert([one, two])
+  expect(await database.plants.create([one, one, { ...one, name: 'other' }])).toEqual(['stored', 'stored', 'taken'])
   const others = [
     ...[`${text} `, text.replace('é', 'è'), '', 'null'].map((name) => ({ ...one, name })),
     ...['', null, `${text}x`].map((tag) => ({ ...two, tag })),
     { ...one, tag: '' },
   ]
-  const unknown = [
-    { ...one, id: '3' },
-    { ...two, id: '3' },
-    { ...one, account: newAccount() },
-  ]
-  expect(await database.plants.compare([two, one, one, ...others, ...unknown])).toEqual([
-    ...[true, true, true],
-    ...others.map(() => false),
-    ...unknown.map(() => undefined),
-  ])
+  const outcomes = ['stored', 'stored', 'stored', ...others.map(() => 'taken')]
+  expect(await database.plants.create([two, one, one, ...others])).toEqual(outcomes)
+  expect(await database.plants.create([{ ...one, account: newAccount() }])).toEqual(['stored'])
+  const { json } = await database.plants.read(one.account, { limit: 9 })
+  expect(`[${json}]`).toBe(toJson([one, two]))
+})
+
+test('a plant that is deleted before it can be compared is stored again, three times at most', async () => {
+  const opened = await openClient(url)
+  const { statements } = await loadEngine(url)
+  for (const [deletions, outcome] of [
+    [2, 'stored'],
+    [3, 'deleted'],
+  ] as const) {
+    const [known, row] = rowsOf(newAccount(), 'known', 'deleted') as [PlantRow, PlantRow]
+    await database.plants.create([known])
+    let inserts = 0
+    const write: typeof opened.write = async (...statement) => {
+      const inserted = await opened.write(...statement)
+      if (++inserts <= deletions)
+        await runSql(url, `DELETE FROM "Plant" WHERE "account" = '${row.account}' AND "id" = '1'`)
+      return inserted
+    }
+    const { create } = createPlants({ ...opened, write }, statements)
+    expect([await create([known, row]), inserts]).toEqual([['stored', outcome], 3])
+  }
 })
 
 /**
@@ -148,7 +158,7 @@ const changes: [name: string, statement: string][] = [
 
 test.each(changes)('%s by another program changes the version of the list', async (name, statement) => {
   const [account, other, untouched] = [newAccount(), newAccount(), newAccount()]
-  for (const each of [account, other, untouched]) await database.plants.insert(rowsOf(each, 'a', 'b', 'c'))
+  for (const each of [account, other, untouched]) await database.plants.create(rowsOf(each, 'a', 'b', 'c'))
   await runSql(url, `DELETE FROM "Plant" WHERE "account" = '${other}' AND "id" <> '0'`)
   const [before, others] = [await stateOf(account), await stateOf(untouched)]
   await runSql(url, statement.replaceAll('ACCOUNT', account).replaceAll('OTHER', other))
@@ -161,7 +171,7 @@ test.each(changes)('%s by another program changes the version of the list', asyn
     expect(await stateOf(untouched)).toEqual(others)
   } else {
     expect(after.version).toBe(undefined)
-    await database.plants.insert(rowsOf(account, 'a', 'b', 'c', 'd'))
+    await database.plants.create(rowsOf(account, 'a', 'b', 'c', 'd'))
     expect((await stateOf(account)).version).toMatch(/./)
   }
 })
@@ -171,10 +181,10 @@ test('a version changes with what is stored and committed, and never comes again
   const rows = rowsOf(account, 'a', 'b')
   const seen = new Set<string | undefined>()
   const note = async () => seen.add((await stateOf(account)).version).size
-  await database.plants.insert(rows)
+  await database.plants.create(rows)
   expect(await note()).toBe(1)
   // Nothing is new.
-  await database.plants.insert(rows)
+  await database.plants.create(rows)
   expect(await note()).toBe(1)
   const program = await openConnection(url)
   onTestFinished(program.close)
@@ -189,14 +199,14 @@ test('a version changes with what is stored and committed, and never comes again
   expect(await note()).toBe(2)
   for (let round = 0; round < 5; round++) {
     await runSql(url, `DELETE FROM "Plant" WHERE "account" = '${account}'; DELETE FROM "ListVersion"`)
-    await database.plants.insert(rows)
+    await database.plants.create(rows)
     expect(await note()).toBe(round + 3)
   }
 })
 
 test('the states of a thousand lists are each that of its account', async () => {
   const all = Array.from({ length: 1_000 }, newAccount)
-  await database.plants.insert(all.slice(0, 500).map((account) => ({ account, id: '1', name: 'x', tag: null })))
+  await database.plants.create(all.slice(0, 500).map((account) => ({ account, id: '1', name: 'x', tag: null })))
   const states = await database.plants.states(all.toReversed())
   expect(states.slice(0, 500)).toEqual(Array(500).fill({ last: 0 }))
   expect(new Set(states.map(({ version }) => version)).size).toBe(501)
@@ -220,7 +230,7 @@ test.each(NUMBERS)('a new plant follows those that are stored, wherever their nu
   onTestFinished(opened.close)
   const names = ['old 20', 'old 22', 'old 24', 'new 0', 'new 1', 'new 2']
   for (const [index, name] of names.slice(3).entries()) {
-    expect(await opened.plants.insert([{ account: 'ann', id: name, name, tag: null }])).toBe(1)
+    expect(await opened.plants.create([{ account: 'ann', id: name, name, tag: null }])).toEqual(['stored'])
     // Also while the database is open.
     if (index === 0) await run(setNumbers)
   }

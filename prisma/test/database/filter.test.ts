@@ -26,7 +26,7 @@ test('a filter by tag reads only the plants of the account that have it, by its 
     return { account, id: String(id), name: `plant ${id}`, tag: id % 90 === 1 ? 'fig' : `tag ${id}`.repeat(id) }
   })
   const { statements } = await loadEngine(url)
-  await createPlants(database, statements).insert(rows)
+  await createPlants(database, statements).create(rows)
   await runSql(url, 'ANALYZE')
 
   const statement = { sqlite: selectOnSqlite, postgresql: selectOnPostgresql }[engine](plantsAfter)

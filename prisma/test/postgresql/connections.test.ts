@@ -56,7 +56,7 @@ test.each([
   const requests = () => [
     ...Array.from({ length: 20 }, () => plants.read('alice', { limit: 1 })),
     tokens.find(['hash']),
-    plants.insert([PLANT]),
+    plants.create([PLANT]),
     tokens.list(),
   ]
   const probe = whyUnavailable()
@@ -71,10 +71,10 @@ test.each([
 test('what a write has learnt, a probe says: first that nothing responds, then, by writing once, that it is over', async () => {
   const { plants, whyUnavailable } = opened
   const numbers = () => query(postgresql.url('plants'), 'SELECT last_value::int, is_called FROM "Plant_seq_seq"')
-  await plants.insert([PLANT])
+  await plants.create([PLANT])
   // Only the connections that are open are lost.
   network.stall()
-  expect(await outcomeOf(plants.insert([{ ...PLANT, id: '2' }]))).toMatch(/does not respond/)
+  expect(await outcomeOf(plants.create([{ ...PLANT, id: '2' }]))).toMatch(/does not respond/)
   network.resume()
   expect(await whyUnavailable()).toMatch(/does not respond/)
   await expect.poll(whyUnavailable).toBe(undefined)

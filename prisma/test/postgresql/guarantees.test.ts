@@ -100,8 +100,7 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
     if (isOfConnections) network.cutAll()
   }
   const uses = [
-    () => opened.plants.insert([PLANT]),
-    () => opened.plants.compare([PLANT]),
+    () => opened.plants.create([PLANT]),
     () => opened.plants.states(['alice']),
     () => opened.plants.read('alice', { limit: 1 }),
     () => opened.tokens.find(['hash']),
@@ -121,7 +120,7 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
   } finally {
     await run(fix)
   }
-  await expect.poll(() => opened.plants.insert([PLANT]).catch(caught)).toBeTypeOf('number')
+  await expect.poll(() => opened.plants.create([PLANT]).catch(caught)).toEqual(['stored'])
   await expect.poll(opened.whyUnavailable).toBe(undefined)
   await createToken()
 })
@@ -134,7 +133,7 @@ test('an SQL mistake stays as it is, and every other error is a state of the dat
       `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'own words' USING ERRCODE = '${code}'; END $$;
        CREATE TRIGGER fail BEFORE INSERT ON "Plant" FOR EACH ROW EXECUTE FUNCTION fail()`,
     )
-    const error = await opened.plants.insert([{ ...PLANT, id: code }]).catch((reason: unknown) => reason)
+    const error = await opened.plants.create([{ ...PLANT, id: code }]).catch((reason: unknown) => reason)
     const reason = await opened.whyUnavailable()
     await runSql(direct, 'DROP FUNCTION fail CASCADE')
     return { error, reason }
@@ -155,7 +154,7 @@ test('an SQL mistake stays as it is, and every other error is a state of the dat
     })
     // The probe writes for real.
     expect(reason, code).toMatch(/^The database fails: (\w{5} )?own words/)
-    await opened.plants.insert([PLANT])
+    await opened.plants.create([PLANT])
   }
 })
 

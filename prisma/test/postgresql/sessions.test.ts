@@ -58,7 +58,7 @@ async function expectRightTimes(url: string, direct: string): Promise<void> {
   const first = await tokens.create({ ...token, id: 'a', hash: 'a' })
   await tokens.create({ ...token, id: 'b', hash: 'b' })
   const { isNew: _, ...second } = (await tokens.revoke('b')) ?? expect.unreachable()
-  await plants.insert([{ account: 'älice', id: 'c', name: '🪴', tag: null }])
+  await plants.create([{ account: 'älice', id: 'c', name: '🪴', tag: null }])
   const end = Date.now()
 
   expect(await tokens.find(['a', 'b'])).toEqual([first, second])

@@ -88,7 +88,7 @@ function runDev(url: string, cwd: string): Promise<Finished> {
 async function expectToWork(url: string): Promise<void> {
   const { plants, close } = await openDatabase(url)
   onTestFinished(close)
-  expect(await plants.insert([{ account: 'bob', id: '1', name: 'Ficus', tag: null }])).toBe(1)
+  expect(await plants.create([{ account: 'bob', id: '1', name: 'Ficus', tag: null }])).toEqual(['stored'])
 }
 
 test('a migration of a SQLite file beside a running server says to stop it, and works once it has', async () => {

@@ -19,7 +19,7 @@ test.skipIf(!browserPath).each(engines)(
   async ({ engine, newDatabase }) => {
     const database = await migrated(newDatabase())
     const { plants, close } = await openDatabase(database.url)
-    await plants.insert([
+    await plants.create([
       { account: 'alice', id: '9223372036854775807', name: 'Citrus × limon', tag: null },
       { account: 'alice', id: '9007199254740993', name: 'Monstera', tag: null },
     ])

@@ -78,7 +78,7 @@ test.each(['', '-wal', '-shm'])(
     symlinkSync(file, link)
     const { plants, whyUnavailable, close } = await openDatabase(`file:${link}`)
     onTestFinished(close)
-    const write = () => plants.insert([{ account: 'alice', id: '1', name: 'Ficus', tag: null }])
+    const write = () => plants.create([{ account: 'alice', id: '1', name: 'Ficus', tag: null }])
     await write()
     renameSync(file + suffix, `${file}-elsewhere`)
     await expect(write()).rejects.toMatchObject(moved)

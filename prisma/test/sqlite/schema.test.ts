@@ -9,8 +9,7 @@ let last = 0
 
 /** What requests and commands do. */
 const operations = {
-  insert: ({ plants }: Database) => plants.insert([{ ...plant, id: String(++last) }]),
-  compare: ({ plants }: Database) => plants.compare([{ ...plant, id: '1' }]),
+  insert: ({ plants }: Database) => plants.create([{ ...plant, id: String(++last) }]),
   list: ({ plants }: Database) => plants.read('alice', { limit: 9 }),
   states: ({ plants }: Database) => plants.states(['alice']),
   find: ({ tokens }: Database) => tokens.find(['x']),
@@ -28,7 +27,7 @@ const rename = (table: string) => [`the table ${table}`, renameTo(table, 'Other'
 
 test.each<readonly [what: string, change: string, repair: string, fails: readonly (keyof typeof operations)[]]>([
   ['the index', 'DROP INDEX "Plant_account_id_key"', INDEX, ['insert']],
-  [...rename('Plant'), ['insert', 'compare', 'list', 'states']],
+  [...rename('Plant'), ['insert', 'list', 'states']],
   [...rename('ListVersion'), ['insert', 'list', 'states']],
   [...rename('Token'), ['find', 'create', 'revoke']],
   [...rename('Secret'), ['secret']],
@@ -36,7 +35,7 @@ test.each<readonly [what: string, change: string, repair: string, fails: readonl
     'a column',
     'ALTER TABLE "Plant" RENAME COLUMN "tag" TO "label"',
     'ALTER TABLE "Plant" RENAME COLUMN "label" TO "tag"',
-    ['insert', 'compare', 'list'],
+    ['insert', 'list'],
   ],
   [
     'what a trigger of its own needs',

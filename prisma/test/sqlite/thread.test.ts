@@ -30,7 +30,7 @@ test('the write-ahead log shrinks after a reader that has held it open', async (
   const { url, file } = await newMigrated()
   const { plants, close } = await openDatabase(url, { patience: 60_000 })
   onTestFinished(close)
-  const insert = (id: number) => plants.insert([{ account: 'alice', id: String(id), name: 'Monstera', tag: null }])
+  const insert = (id: number) => plants.create([{ account: 'alice', id: String(id), name: 'Monstera', tag: null }])
 
   const reader = connect(file)
   reader.exec('BEGIN; SELECT 1 FROM "Plant"')

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type PlantRow, StorageError } from '@plant-store/prisma'
+import { type Outcome, type PlantRow, type Plants, StorageError } from '@plant-store/prisma'
 import { createAccountQueue } from '../requests/account-queue.ts'
 import { events } from '../telemetry/events.ts'
 
@@ -26,28 +26,27 @@ interface Waiter {
   bytes: number
   /** When it was added, by `performance.now()`. */
   addedAt: number
-  resolve(result: boolean | undefined): void
+  resolve(outcome: Outcome): void
   reject(error: unknown): void
 }
 
 /**
- * Creates a group commit. A commit costs a sync of the disk however many plants it holds, so those added during the
- * commit before share one, with those that the next turns of the event loop bring while these bring many: clients that
- * got their results together send their next plants within a few turns.
+ * Creates a group commit. A commit costs a sync of the disk however many plants it holds, so plants share one:
  *
- * Where a commit takes long, the next one waits a little for those who get their results and come back
- * with the next plant. Without that pause, two halves would take turns, and a slow disk would store half as
- * much. A plant that comes alone, with no commit before it, waits for one turn of the event loop.
+ * - *idle*: no plant waits. One that is added begins to collect
+ * - *collecting*: turns of the event loop add plants, since clients that got their results together send their next plants
+ *   within a few. Once one adds less than an eighth, a batch is taken: from each waiting account one after the other, so
+ *   that none waits for all that another one sends
+ * - *committing*: plants that are added wait for the next batch. Where the database fails, what has waited as long as the
+ *   batch fails with it
+ * - *pausing*: after a long commit, for those who get their results and come back with the next plant. Otherwise two
+ *   halves would alternate, and a slow disk would store half as much. Then it collects, or is idle if no plant waits
  *
- * A batch takes from each waiting account in turn, so that none waits for all that another one sends.
- *
- * @param commit writes a batch in one transaction and returns a result for each plant, in order. An error fails this
+ * @param create stores a batch in one transaction and returns what became of each plant, in order. An error fails this
  *   batch; a `StorageError` also the plants that were added before the commit began
- * @returns a function that adds a plant to the next commit, and resolves with its result once it is on disk
+ * @returns a function that adds a plant to the next commit, and resolves with what became of it once that is on disk
  */
-export function createGroupCommit(
-  commit: (plants: PlantRow[]) => Promise<(boolean | undefined)[]>,
-): (plant: PlantRow) => Promise<boolean | undefined> {
+export function createGroupCommit(create: Plants['create']): (plant: PlantRow) => Promise<Outcome> {
   const waiting = createAccountQueue<Waiter>()
   let running = false
 
@@ -81,12 +80,12 @@ export function createGroupCommit(
 
   async function commitBatch(batch: Waiter[], beganAt: number): Promise<void> {
     try {
-      const results = await commit(batch.map(({ plant }) => plant))
+      const outcomes = await create(batch.map(({ plant }) => plant))
       // One that is missing would give every plant after it the result of another.
-      if (results.length !== batch.length) throw new Error(`${results.length} results for ${batch.length} plants`)
+      if (outcomes.length !== batch.length) throw new Error(`${outcomes.length} results for ${batch.length} plants`)
       events.emit('batchCommitted', batch.length)
       batch.forEach(({ resolve }, index) => {
-        resolve(results[index])
+        resolve(outcomes[index] as Outcome)
       })
     } catch (error) {
       // What has waited for an unavailable database as long as this batch would go on waiting,

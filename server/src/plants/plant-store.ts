@@ -1,5 +1,5 @@
 import { errorMessages } from '@plant-store/contract'
-import type { PlantRow, Plants } from '@plant-store/prisma'
+import type { Plants } from '@plant-store/prisma'
 import { HttpError, unavailable } from '../requests/errors.ts'
 import { asBody } from '../requests/responses.ts'
 import type { Handlers } from '../requests/router.ts'
@@ -10,7 +10,7 @@ import { createLists } from './lists.ts'
 /** Creates the operations on the plants of a database, with their rules. */
 export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
   const lists = createLists(plants)
-  const insert = createGroupCommit((rows) => insertAll(plants, rows))
+  const create = createGroupCommit(plants.create)
 
   return {
     /**
@@ -20,11 +20,9 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
      *   deleted again and again
      */
     async createPlant({ id, name, tag, ...unused }, account) {
-      const isStored = await insert({ account, id: String(id), name, tag: tag ?? null })
-      if (isStored === undefined) {
-        throw unavailable('The plant was deleted while it was created. Retry the request.', 1)
-      }
-      if (!isStored) throw new HttpError('idTaken', errorMessages.idTaken)
+      const outcome = await create({ account, id: String(id), name, tag: tag ?? null })
+      if (outcome === 'deleted') throw unavailable('The plant was deleted while it was created. Retry the request.', 1)
+      if (outcome === 'taken') throw new HttpError('idTaken', errorMessages.idTaken)
       return { body: tag === undefined ? { name } : { name, tag }, unused }
     },
 
@@ -37,17 +35,4 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
       return { body: asBody(json), version, page, unused }
     },
   }
-}
-
-/**
- * Stores the rows that are new, all in one transaction, and returns for each whether its account has it now; undefined:
- * three times, it was deleted before it could be compared.
- */
-async function insertAll(plants: Plants, rows: PlantRow[], attempts = 3): Promise<(boolean | undefined)[]> {
-  const inserted = await plants.insert(rows)
-  if (inserted === rows.length) return rows.map(() => true)
-  // Some ids were already stored, before or by this batch: a plant with the same content counts as created.
-  const results = await plants.compare(rows)
-  // An operator may delete one in between.
-  return results.includes(undefined) && attempts > 1 ? insertAll(plants, rows, attempts - 1) : results
 }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { plantFields } from '@plant-store/contract'
-import { type Plants, StorageError } from '@plant-store/prisma'
+import { type Outcome, type Plants, StorageError } from '@plant-store/prisma'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type * as z from 'zod'
 import type { Cursors } from '../../src/plants/cursor.ts'
@@ -13,27 +13,18 @@ import { type Events, events } from '../../src/telemetry/events.ts'
 const createStore = (plants: Partial<Plants>) => createPlantStore(plants as Plants, {} as Cursors)
 const plant = (id: number, name = 'Ficus') => ({ id: BigInt(id), name })
 
-test('a plant that is deleted before it can be compared is stored again, three times at most', async () => {
-  let inserts = 0
-  let missing = 2
-  const store = createStore({
-    async insert() {
-      inserts++
-      return 0
-    },
-    compare: async (rows) => rows.map(({ id }) => (id === '1' && missing-- > 0 ? undefined : true)),
-  })
-  const create = () => Promise.allSettled([1, 2].map((id) => store.createPlant(plant(id), 'alice', [])))
-  const stored = { status: 'fulfilled', value: { body: { name: 'Ficus' }, unused: {} } }
-  expect(await create()).toEqual([stored, stored])
-  expect(inserts).toBe(3)
-  missing = 3
+test('a plant that was deleted while it was created is a 503 that can be retried, and fails no other', async () => {
+  const store = createStore({ create: async (rows) => rows.map(({ id }) => (id === '1' ? 'deleted' : 'stored')) })
+  const create = (id: number) => store.createPlant(plant(id), 'alice', [])
   const reason = expect.objectContaining({ errorName: 'unavailable', headers: { 'Retry-After': '1' } })
-  expect(await create()).toEqual([{ status: 'rejected', reason }, stored])
+  expect(await Promise.allSettled([1, 2].map(create))).toEqual([
+    { status: 'rejected', reason },
+    { status: 'fulfilled', value: { body: { name: 'Ficus' }, unused: {} } },
+  ])
 })
 
 test('a result too few fails the batch, rather than give a plant the result of another', async () => {
-  const store = createStore({ insert: async () => 0, compare: async (rows) => rows.slice(1).map(() => true) })
+  const store = createStore({ create: async (rows) => rows.slice(1).map(() => 'stored') })
   const outcomes = await Promise.allSettled([1, 2].map((id) => store.createPlant(plant(id), 'alice', [])))
   expect(outcomes.map((outcome) => outcome.status === 'rejected' && String(outcome.reason))).toEqual(
     Array(2).fill('Error: 1 results for 2 plants'),
@@ -43,9 +34,9 @@ test('a result too few fails the batch, rather than give a plant the result of a
 test.each(['"', '\\', '\u0001'])('plants long as JSON, with %j, are committed in small batches', async (character) => {
   const batches: number[] = []
   const store = createStore({
-    async insert({ length }) {
-      batches.push(length)
-      return length
+    async create(rows) {
+      batches.push(rows.length)
+      return rows.map(() => 'stored')
     },
   })
   // 180 kB of JSON each.
@@ -65,8 +56,8 @@ export const exact: IdBody = { id: 2n ** 53n + 1n }
 // @ts-expect-error: a number may have been rounded.
 export const rounded: IdBody = { id: 2 ** 53 }
 
-/** Creates a group commit, and the names of the plants in its batches. The result of a plant is whether it is `A` or `B`. */
-function create(commit = async (names: string[]) => names.map((name) => /^[AB]$/.test(name))) {
+/** Creates a group commit, and the names of the plants in its batches. Those that are not `A` or `B` are taken. */
+function create(commit = async (names: string[]) => names.map(outcomeOf)) {
   const batches: string[][] = []
   const addPlant = createGroupCommit((plants) => {
     const names = plants.map(({ name }) => name)
@@ -76,6 +67,8 @@ function create(commit = async (names: string[]) => names.map((name) => /^[AB]$/
   const add = (name: string, account = 'alice') => addPlant({ account, id: '1', name, tag: null })
   return { add, batches }
 }
+
+const outcomeOf = (name: string): Outcome => (/^[AB]$/.test(name) ? 'stored' : 'taken')
 
 /** Returns the messages of an event from now until the end of the test. */
 function collect(event: keyof Events): unknown[][] {
@@ -93,7 +86,7 @@ test('plants added during a commit share the next one; after a long one, a plant
   const { add, batches } = create(async (names) => {
     second ??= add('B')
     vi.advanceTimersByTime(16)
-    return names.map(() => true)
+    return names.map(outcomeOf)
   })
   await add('A')
   await expect.poll(() => vi.getTimerCount()).toBe(1)
@@ -116,7 +109,7 @@ test.each<[string, string[][]]>([
   const sizes = collect('batchCommitted')
   const { add, batches } = create()
   const names = expected.flat()
-  expect(await Promise.all(names.map((name) => add(name)))).toEqual(names.map((name) => name === 'A' || name === 'B'))
+  expect(await Promise.all(names.map((name) => add(name)))).toEqual(names.map(outcomeOf))
   expect(batches).toEqual(expected)
   expect(sizes).toEqual(expected.map((batch) => [batch.length]))
 })
@@ -148,12 +141,12 @@ test.each([
   const failed = collect('writesRejected')
   const later: Promise<unknown>[] = []
   const { add } = create(async (names) => {
-    if (later.length > 0) return names.map(() => true)
+    if (later.length > 0) return names.map(outcomeOf)
     later.push(add('A', 'bob'))
     throw error
   })
   const results = await Promise.all(Array.from({ length: 503 }, () => add('A').catch((reason) => reason)))
-  expect(results).toEqual([...Array(count).fill(error), ...Array(503 - count).fill(true)])
-  expect(await Promise.all(later)).toEqual([true])
+  expect(results).toEqual([...Array(count).fill(error), ...Array(503 - count).fill('stored')])
+  expect(await Promise.all(later)).toEqual(['stored'])
   expect(failed).toEqual([[count, error]])
 })
