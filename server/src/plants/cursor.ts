@@ -1,14 +1,11 @@
-import { createCipheriv, createDecipheriv, createHmac, createSecretKey } from 'node:crypto'
+import { createCipheriv, createHmac, timingSafeEqual } from 'node:crypto'
 import { errorMessages } from '@plant-store/contract'
 import { HttpError } from '../requests/errors.ts'
 
-const CIPHER = 'aes-256-gcm'
-const NONCE_BYTES = 12
 /** `seq` as a number of fixed length, which hides how many digits it has. */
 const SEQ_BYTES = 8
-/**
- * The nonce, the encrypted `seq` and a tag of 16 bytes in base64url: 36 bytes, so that each spelling is another cursor.
- */
+const MAC_BYTES = 28
+/** The MAC and the encrypted `seq` in base64url: 36 bytes, so that each spelling is another cursor. */
 const SHAPE = /^[\w-]{48}$/
 
 /** Cursors, which tell clients where a page begins or ends and nothing else. */
@@ -24,22 +21,19 @@ export interface Cursors {
 }
 
 /**
- * Creates the cursors of a service. `seq` counts the plants of all accounts, so it is encrypted, and
- * authenticated together with the account.
- *
- * The nonce is derived from both, so that a page that has not changed has the same links: of 2^32 places, two share one
- * with a probability of 2^-32. Whoever found such a pair could forge a cursor, and with it only begin elsewhere in the
- * list of their own account.
+ * Creates the cursors of a service. `seq` counts the plants of all accounts, so it is encrypted, and authenticated
+ * together with the account. The initialization vector is a part of the MAC (as in RFC 5297), so that a page that has not
+ * changed has the same links.
  *
  * @param readSecret reads the 32 bytes that all servers of the database share: now, before a page needs them, and again
  *   only if it failed
  */
 export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
-  let keys: Promise<ReturnType<typeof deriveKeys>> | undefined
+  let keys: Promise<Keys> | undefined
 
-  function readKeys(): NonNullable<typeof keys> {
+  function readKeys(): Promise<Keys> {
     keys ??= readSecret()
-      .then(deriveKeys)
+      .then((secret) => ({ mac: derive(secret, 'mac'), cipher: derive(secret, 'cipher') }))
       .catch((error) => {
         keys = undefined
         throw error
@@ -52,38 +46,41 @@ export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
 
   return {
     async write(account, seq) {
-      const { key, nonceKey } = await readKeys()
+      const keys = await readKeys()
       const plain = Buffer.alloc(SEQ_BYTES)
       plain.writeBigUInt64BE(BigInt(seq))
-      const nonce = createHmac('sha256', nonceKey).update(account).update(plain).digest().subarray(0, NONCE_BYTES)
-      const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(account))
-      const encrypted = Buffer.concat([cipher.update(plain), cipher.final()])
-      return Buffer.concat([nonce, encrypted, cipher.getAuthTag()]).toString('base64url')
+      const mac = sign(keys, account, plain)
+      return Buffer.concat([mac, crypt(keys, mac, plain)]).toString('base64url')
     },
 
     async read(account, cursor) {
-      if (!SHAPE.test(cursor)) throw invalid()
-      const { key } = await readKeys()
-      const bytes = Buffer.from(cursor, 'base64url')
-      const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES))
-      decipher.setAAD(Buffer.from(account)).setAuthTag(bytes.subarray(NONCE_BYTES + SEQ_BYTES))
-      const plain = decipher.update(bytes.subarray(NONCE_BYTES, NONCE_BYTES + SEQ_BYTES))
-      try {
-        decipher.final()
-      } catch {
-        throw invalid()
+      if (SHAPE.test(cursor)) {
+        const keys = await readKeys()
+        const bytes = Buffer.from(cursor, 'base64url')
+        const mac = bytes.subarray(0, MAC_BYTES)
+        const plain = crypt(keys, mac, bytes.subarray(MAC_BYTES))
+        if (timingSafeEqual(mac, sign(keys, account, plain))) return Number(plain.readBigUInt64BE())
       }
-      return Number(plain.readBigUInt64BE())
+      throw new HttpError('invalidQuery', errorMessages.invalidCursor)
     },
   }
 }
 
-/** Derives the keys of the cipher and of the nonces. */
-function deriveKeys(secret: Buffer) {
-  const nonceSecret = createHmac('sha256', secret).update('nonce').digest()
-  return { key: createSecretKey(secret), nonceKey: createSecretKey(nonceSecret) }
+interface Keys {
+  readonly mac: Buffer
+  readonly cipher: Buffer
 }
 
-function invalid(): HttpError {
-  return new HttpError('invalidQuery', errorMessages.invalidCursor)
+function derive(secret: Buffer, use: string): Buffer {
+  return createHmac('sha256', secret).update(use).digest()
+}
+
+/** Returns what only this account and `seq` have. */
+function sign({ mac: key }: Keys, account: string, seq: Buffer): Buffer {
+  return createHmac('sha256', key).update(account).update(seq).digest().subarray(0, MAC_BYTES)
+}
+
+/** Encrypts, or decrypts: in counter mode, both are the same. */
+function crypt({ cipher: key }: Keys, mac: Buffer, bytes: Buffer): Buffer {
+  return createCipheriv('aes-256-ctr', key, mac.subarray(0, 16)).update(bytes)
 }

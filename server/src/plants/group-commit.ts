@@ -5,14 +5,8 @@ import { events } from '../telemetry/events.ts'
 
 /** A batch of the longest plants is committed in some 20 ms, for which the plants of other accounts wait. */
 const MAX_BATCH_PLANTS = 500
-/** A plant that is longer as JSON, in bytes, is a batch of its own. */
+/** As JSON. A plant that is longer is a batch of its own. */
 const MAX_BATCH_BYTES = 2 ** 20
-/** How many bytes a plant has as JSON besides its texts, about. */
-const PLANT_BYTES = 100
-/** What takes more bytes as JSON: two or six. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-const ESCAPED = /[\0-\x1f"\\]/
-
 /** How long a batch waits for more plants, at most, in milliseconds. */
 const MAX_PAUSE = 4
 /** How long it waits, as a part of the time that the last commit took. */
@@ -99,19 +93,16 @@ export function createGroupCommit(create: Plants['create']): (plant: PlantRow) =
   return (plant) =>
     new Promise((resolve, reject) => {
       const { account } = plant
-      waiting.add({ account, plant, bytes: weigh(plant), addedAt: performance.now(), resolve, reject })
+      waiting.add({
+        account,
+        plant,
+        bytes: Buffer.byteLength(JSON.stringify(plant)),
+        addedAt: performance.now(),
+        resolve,
+        reject,
+      })
       if (running) return
       running = true
       void run()
     })
-}
-
-/** Returns about how many bytes a plant has as JSON. */
-function weigh({ account, name, tag }: PlantRow): number {
-  return PLANT_BYTES + jsonBytes(account) + jsonBytes(name) + jsonBytes(tag ?? '')
-}
-
-/** Returns how many bytes a text has as JSON, without the quotes around it. Most texts need not be written for that. */
-function jsonBytes(text: string): number {
-  return ESCAPED.test(text) ? Buffer.byteLength(JSON.stringify(text)) - 2 : Buffer.byteLength(text)
 }
