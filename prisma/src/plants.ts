@@ -31,8 +31,8 @@ export type Outcome = 'stored' | 'taken' | 'deleted'
 /** A list as it is at one moment. */
 export interface ListState {
   /**
-   * Another text after each insert, change and deletion of a plant of the account, by anyone: lists of one account with
-   * the same version are the same. Undefined: it is not known.
+   * Another text after each insert, change and deletion of a plant of the account, by anyone: it names what the same
+   * statement has read. Undefined: it is not known.
    */
   readonly version: string | undefined
   /** The `seq` of the last plant; 0 if there is none. */

@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Express, Request, Response } from 'express'
 import type { Logger } from 'pino'
 import { respondToInvalidTarget, respondToUnparsed } from '../requests/malformed-requests.ts'
-import { createTurns } from '../requests/turns.ts'
+import { createTimeSlices } from '../requests/time-slices.ts'
 import { OperatorError, type Settings } from '../settings.ts'
 import { trackRequest } from '../telemetry/events.ts'
 import { type Connections, limitConnections, trackConnections } from './connections.ts'
@@ -98,21 +98,21 @@ function createHttpServer(
   logger: Logger,
 ): { server: Server; connections: Connections } {
   const { requestTimeout, keepAliveTimeout, maxConnections, maxRequestsInFlight } = settings
-  const turns = createTurns()
+  const slices = createTimeSlices()
 
   function receive(message: IncomingMessage, reply: ServerResponse): void {
     const [request, response] = [message as Request, reply as Response]
     if (!connections.admit(request, response)) return
     trackRequest(request, response)
     if (request.headers['transfer-encoding'] !== undefined) yieldBetweenChunks(request)
-    if (turns.hasTime()) begin(request, response)
-    else if (response.socket || turns.size() < maxRequestsInFlight / 2) void wait(request, response)
+    if (slices.hasTime()) begin(request, response)
+    else if (response.socket || slices.size() < maxRequestsInFlight / 2) void wait(request, response)
     // Hundreds of requests behind another one may arrive together, and would wait in memory.
     else request.socket.destroy()
   }
 
   async function wait(request: Request, response: Response): Promise<void> {
-    await turns.wait(addressKey(request.socket.remoteAddress))
+    await slices.wait(addressKey(request.socket.remoteAddress))
     begin(request, response)
   }
 

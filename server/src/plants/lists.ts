@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { unavailable } from '../requests/errors.ts'
 import { oncePerTurn } from '../requests/once-per-turn.ts'
 import type { NextPiece } from '../requests/responses.ts'
-import { createTurns } from '../requests/turns.ts'
+import { createTimeSlices } from '../requests/time-slices.ts'
 
 /** How many plants the first piece of a list may have, and any piece. */
 const FIRST_PIECE_PLANTS = 512
@@ -96,7 +96,7 @@ const EMPTY_VERSION = 'empty'
  * - *streamed*: any other has no name. Each piece is read once the one before is sent, up to what was the end
  */
 export function createLists(plants: Plants): Lists {
-  const turns = createTurns()
+  const slices = createTimeSlices()
   const cache = createPieceCache()
   const readState = oncePerTurn(plants.states)
   const readPage = oncePerTurn<[account: string, range: ListRange], ListPiece>(async (asked) =>
@@ -104,9 +104,9 @@ export function createLists(plants: Plants): Lists {
   )
   const readPiece = oncePerTurn<[account: string, range: PieceRange], Piece>(async (asked) => asked.map(shrinkToFit))
 
-  /** Reads a range in a turn of its account. */
+  /** Reads a range in a time slice of its account. */
   async function readRange(account: string, range: ListRange, isNext = false): Promise<ListPiece> {
-    if (!turns.hasTime()) await turns.wait(account, isNext)
+    if (!slices.hasTime()) await slices.wait(account, isNext)
     return plants.read(account, range)
   }
 

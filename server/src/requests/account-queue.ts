@@ -1,4 +1,4 @@
-/** Items that wait. Accounts take turns, however many items one of them adds. */
+/** Items that wait: one of each account after the other, however many one of them adds. */
 export interface AccountQueue<Item> {
   /** Adds an item: as the last one of its account, or as its next one. */
   add(item: Item, isNext?: boolean): void

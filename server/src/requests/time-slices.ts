@@ -2,17 +2,17 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createAccountQueue } from './account-queue.ts'
 
 /** How long work of one kind may take in a turn of the event loop, in milliseconds. */
-const TURN = 5
+const SLICE = 5
 
 /**
  * Work of one kind, such as reading lists, of which each turn of the event loop does a little: however much arrives
  * together, everything else, probes too, is handled meanwhile. It is measured, since what fits into a turn depends on the machine.
  */
-export interface Turns {
+export interface TimeSlices {
   /** Returns whether work may begin at once, before anything else is awaited: none waits, and this turn has time left. */
   hasTime(): boolean
   /**
-   * Waits until work may begin. Accounts, or addresses while no account is known, take turns.
+   * Waits until work may begin, of each account, or address while no account is known, one after the other.
    *
    * @param isNext whether it comes before other work of its account. Default: false
    */
@@ -21,8 +21,8 @@ export interface Turns {
   size(): number
 }
 
-/** Creates the turns of one kind of work. */
-export function createTurns(): Turns {
+/** Creates the time slices of one kind of work. */
+export function createTimeSlices(): TimeSlices {
   const waiting = createAccountQueue<{ account: string; begin(): void }>()
   let isRunning = false
   /** When the work of this turn that has not waited has to end; undefined: there is none yet. */
@@ -31,10 +31,10 @@ export function createTurns(): Turns {
   async function run(): Promise<void> {
     while (waiting.first()) {
       await nextTurn()
-      const deadline = performance.now() + TURN
+      const deadline = performance.now() + SLICE
       do {
         waiting.take()?.begin()
-        // What it does until it waits for something comes before the next tick.
+        // Its work, until it waits for something, comes before the next tick.
         await new Promise<void>((resolve) => process.nextTick(resolve))
       } while (waiting.first() && performance.now() < deadline)
     }
@@ -46,7 +46,7 @@ export function createTurns(): Turns {
       if (isRunning) return false
       const now = performance.now()
       if (end === undefined) {
-        end = now + TURN
+        end = now + SLICE
         setImmediate(() => {
           end = undefined
         })
