@@ -29,14 +29,9 @@ export interface Engine {
   /**
    * Opens a connection of its own, with a transaction that keeps other migrations out, and that no time limit ends.
    *
-   * @param onWaiting is called with a sentence about the process that keeps it waiting, on PostgreSQL
+   * @param onWaiting is called with a sentence where another process is migrating, on PostgreSQL
    */
   beginWriting(onWaiting?: OnWaiting): Promise<Transaction>
-  /**
-   * Takes from other roles the rights that they have by default to new tables and functions with such names; absent where
-   * an engine has no roles.
-   */
-  revokeRights?: (connection: Connection, names: readonly string[]) => Promise<void>
 }
 
 /**
@@ -110,7 +105,7 @@ export interface OpenOptions {
   patience?: number
 }
 
-/** Is called with a sentence about what keeps a long step waiting. */
+/** Is called with a sentence about what a long step waits for. */
 export type OnWaiting = (reason: string) => void
 
 /** Is called with how much of a long step is done: bytes, rows or migrations. */
@@ -151,11 +146,6 @@ export interface Connection {
 
 /** What a statement takes. */
 export type SqlValue = string | number | null
-
-/** Writes a time as Prisma stores it in SQLite, as text with an offset. */
-export function writeTime(time: Date): string {
-  return time.toISOString().replace('Z', '+00:00')
-}
 
 /**
  * Why storage fails; `unavailable`: what serves the database does not respond, rejects this server or is not set up.

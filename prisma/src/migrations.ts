@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { loadEngine } from './address.ts'
-import { type Connection, type Engine, type OnProgress, type OnWaiting, StorageError, writeTime } from './engine.ts'
+import { type Connection, type Engine, type OnProgress, type OnWaiting, StorageError } from './engine.ts'
 import { retry, TIMES } from './patience.ts'
 
 /** One folder of `migrations/`. */
@@ -58,7 +58,7 @@ export interface MigrateOptions {
   onPending?: (names: string[], isNew: boolean) => void
   /** Called with the name of each migration before it is applied. */
   onMigration?: (name: string, ...progress: Parameters<OnProgress>) => void
-  /** Called with a sentence about the process that keeps it waiting, on PostgreSQL. */
+  /** Called with a sentence where another process is migrating, on PostgreSQL. */
   onWaiting?: OnWaiting | undefined
 }
 
@@ -90,8 +90,6 @@ export async function migrateDatabase(
   await using transaction = await engine.beginWriting(onWaiting)
   const { connection, commit } = transaction
   const applied = await applyMigrations(connection, engine, migrations, onMigration)
-  const history = applied.length === migrations.length ? [HISTORY] : []
-  await engine.revokeRights?.(connection, [...history, ...applied.flatMap(namesOfCreated)])
   await commit()
   return { applied: applied.map(({ name }) => name) }
 }
@@ -184,10 +182,10 @@ async function applyMigrations(
     for (const [index, migration] of pending.entries()) {
       const { name, script } = migration
       onMigration?.(name, index, pending.length)
-      const startedAt = writeTime(new Date())
+      const startedAt = new Date().toISOString()
       step = `the migration ${name} failed with: `
       await connection.executeScript(script)
-      const times = [startedAt, writeTime(new Date())]
+      const times = [startedAt, new Date().toISOString()]
       await connection.query(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, ...times)
     }
   } catch (cause) {
@@ -197,11 +195,6 @@ async function applyMigrations(
     throw new StorageError(`${engine.subject} was not migrated and is unchanged: ${step}${message}`, { cause })
   }
   return pending
-}
-
-/** Returns the names of the tables and functions that a migration creates. */
-function namesOfCreated({ script }: Migration): string[] {
-  return [...script.matchAll(/CREATE (?:TABLE|(?:OR REPLACE )?FUNCTION) "(\w+)"/g)].map(([, name = '']) => name)
 }
 
 function checksumOf({ script }: Migration): string {

@@ -2,15 +2,12 @@ import path from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import type {
-  Connection,
   Engine,
-  OnWaiting,
   OpenedDatabase,
   OpenOptions,
   ReadStatement,
   Session,
   SqlValue,
-  Transaction,
   WriteStatement,
 } from '../engine.ts'
 import { StorageError } from '../engine.ts'
@@ -18,29 +15,10 @@ import { attemptLimit, createWriteGate, limitTime, retry, TIMES } from '../patie
 import { type ClientAdapter, createPrisma, toStatement } from '../prisma-client.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { mayHaveHappened } from './errors.ts'
-import { checkServer, proveGuarantees, revokeRights } from './guarantees.ts'
+import { proveGuarantees } from './guarantees.ts'
+import { beginMigration } from './migration.ts'
 import { openPool, openSharedPool, type Pool, type Query } from './pool.ts'
 import { ON_PRIMARY, SCHEMA, statements } from './statements.ts'
-
-/** The lock of Prisma's own `migrate deploy`, so that both wait for each other. */
-const MIGRATION_LOCK = 'SELECT pg_advisory_xact_lock(72707369)'
-
-/** Takes from a transaction that may take long the time limits that its role or database brings. */
-const WITHOUT_LIMITS = `
-  SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;
-  SELECT set_config('transaction_timeout', '0', true) WHERE current_setting('server_version_num')::int >= 170000`
-
-/** How often to look at what keeps such a transaction waiting, in milliseconds. */
-const LOOK_INTERVAL = 1_000
-/** Selects the oldest {@link Blocker}. */
-const SELECT_BLOCKER = `
-  SELECT pid, usename AS "user", (extract(epoch FROM coalesce(xact_start, backend_start)) * 1000)::bigint AS since
-  FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids($1::int)) ORDER BY since LIMIT 1`
-
-/** Lets a transaction create tables where the others are. */
-const USE_SCHEMA = `
-  SELECT set_config('search_path', quote_ident(nspname) || ', ' || current_setting('search_path'), true)
-  FROM pg_namespace WHERE oid = ${SCHEMA}`
 
 /** Those of extensions are left out. */
 const SELECT_TABLES = `
@@ -58,8 +36,7 @@ export function createEngine(address: Address): Engine {
     migrationsFolder: path.join(import.meta.dirname, '../../postgresql/migrations'),
     open: (options) => open(address, options),
     beginReading: () => beginReading(address),
-    beginWriting: (onWaiting) => beginWriting(address, onWaiting),
-    revokeRights,
+    beginWriting: (onWaiting) => beginMigration(address, onWaiting),
   }
 }
 
@@ -111,52 +88,6 @@ async function beginReading(address: Address): Promise<Session> {
     await connection.query(`SELECT 1 WHERE ${ON_PRIMARY}`)
     return { connection, [Symbol.asyncDispose]: close }
   })
-}
-
-/** Begins a transaction that may take long, one process after the other. */
-async function beginWriting(address: Address, onWaiting?: OnWaiting): Promise<Transaction> {
-  const subject = describeDatabase(address)
-  // One for the transaction, and one to look at what it waits for.
-  const pool = openPool(address, { max: 2 })
-  return usePool(pool, async ({ connection, close }) => {
-    // A server would not start on what is created otherwise.
-    await checkServer(connection, subject)
-    await using opened = new AsyncDisposableStack()
-    const transaction = opened.use(await pool.beginTransaction(WITHOUT_LIMITS))
-    const [row] = await transaction.connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
-    if (row && onWaiting) opened.use(reportBlockers(connection, row.pid, (by) => onWaiting(`${subject} is ${by}`)))
-    await transaction.connection.executeScript(`${MIGRATION_LOCK}; ${USE_SCHEMA}`)
-    const running = opened.move()
-    const end = async () => {
-      await running.disposeAsync()
-      await close()
-    }
-    return { ...transaction, [Symbol.asyncDispose]: end }
-  })
-}
-
-/** What keeps another process waiting. */
-interface Blocker {
-  readonly pid: number
-  readonly user: string
-  /** When its transaction began, in milliseconds since 1970; null: this user may not know. */
-  readonly since: string | null
-}
-
-/** Reports what keeps a process of PostgreSQL waiting, and again where that is another one, until it is disposed of. */
-function reportBlockers(connection: Connection, pid: number, report: OnWaiting): Disposable {
-  const begin = new Date().toISOString()
-  let reported: number | undefined
-  const look = async () => {
-    const [blocker] = await connection.query<Blocker>(SELECT_BLOCKER, pid)
-    if (!blocker || blocker.pid === reported) return
-    reported = blocker.pid
-    const since = blocker.since === null ? `${begin} or earlier` : new Date(Number(blocker.since)).toISOString()
-    report(`locked by the process ${blocker.pid} of PostgreSQL (user ${blocker.user}, since ${since}): waiting for it`)
-  }
-  // Where it cannot look, the transaction waits all the same.
-  const timer = setInterval(() => void look().catch(() => {}), LOOK_INTERVAL)
-  return { [Symbol.dispose]: () => clearInterval(timer) }
 }
 
 /** Uses a pool, and closes it where that fails. */

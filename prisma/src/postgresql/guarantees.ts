@@ -1,7 +1,7 @@
 import { type Connection, StorageError } from '../engine.ts'
 import { TIMES } from '../patience.ts'
 import { plantRights } from '../plants.ts'
-import { DURABLY, ON_PRIMARY, SCHEMA } from './statements.ts'
+import { DURABLY, ON_PRIMARY } from './statements.ts'
 
 /** The lock that the migrations' trigger takes, so that plants become visible in the order of their numbers. */
 const ORDER_LOCK = '482854661748'
@@ -76,27 +76,4 @@ export async function checkServer(connection: Connection, subject: string): Prom
 export async function proveGuarantees(connection: Connection, subject: string, writes: boolean): Promise<void> {
   await checkServer(connection, subject)
   await connection.executeScript(proof(writes))
-}
-
-/** Selects statements that take the rights of all roles but the owners to what has a name like this. */
-const SELECT_REVOKES = `
-  SELECT DISTINCT format('REVOKE ALL ON %s %s FROM %s CASCADE', kind, name,
-    CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) AS sql
-  FROM (
-    SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, oid::regclass::text, relname, relnamespace, relowner, relacl
-    FROM pg_class
-    UNION ALL
-    SELECT 'FUNCTION', oid::regprocedure::text, proname, pronamespace, proowner, coalesce(proacl, acldefault('f', proowner))
-    FROM pg_proc
-  ) AS objects (kind, name, identifier, namespace, owner, rights), aclexplode(rights)
-  WHERE identifier ~ $1 AND grantee <> owner AND namespace = ${SCHEMA}`
-
-/**
- * Takes from other roles what default privileges have let them do with new tables, their sequences and functions. A
- * provider may let everybody with a public key be such a role.
- */
-export async function revokeRights(connection: Connection, names: readonly string[]): Promise<void> {
-  if (names.length === 0) return
-  const statements = await connection.query<{ sql: string }>(SELECT_REVOKES, `^(${names.join('|')})(_|$)`)
-  await connection.executeScript(statements.map(({ sql }) => sql).join('; '))
 }

@@ -1,7 +1,7 @@
 import type { ArgType, ColumnType, SqlQuery, SqlResultSet } from '@prisma/driver-adapter-utils'
 import { ColumnTypeEnum, DriverAdapterError } from '@prisma/driver-adapter-utils'
 import type { Connection, ReadStatement, SqlValue, WriteStatement } from '../engine.ts'
-import { StorageError, writeTime } from '../engine.ts'
+import { StorageError } from '../engine.ts'
 import { type ClientAdapter, toStatement } from '../prisma-client.ts'
 import { numbered, type Parameters, type Result, type Value } from './connection.ts'
 import { codeOf } from './errors.ts'
@@ -51,6 +51,11 @@ export function createClientAdapter(run: RunStatement): ClientAdapter {
 function toParameters({ sql, args, argTypes }: SqlQuery): Parameters {
   const values = args.map((value, index) => toParameter(value, argTypes[index]))
   return /\$1\b/.test(sql) ? numbered(values) : values
+}
+
+/** Writes a time as Prisma stores it, as text with an offset. */
+function writeTime(time: Date): string {
+  return time.toISOString().replace('Z', '+00:00')
 }
 
 function toParameter(value: unknown, type: ArgType | undefined): unknown {

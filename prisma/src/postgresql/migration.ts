@@ -1,0 +1,73 @@
+import type { Connection, OnWaiting, Transaction } from '../engine.ts'
+import { type Address, describeDatabase } from './address.ts'
+import { checkServer } from './guarantees.ts'
+import { openPool } from './pool.ts'
+import { SCHEMA } from './statements.ts'
+
+/** The key of the lock of Prisma's own `migrate deploy`, so that both wait for each other. */
+const LOCK = 72_707_369
+
+/** Takes from a transaction that may take long the time limits that its role or database brings. */
+const WITHOUT_LIMITS = `
+  SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0;
+  SELECT set_config('transaction_timeout', '0', true) WHERE current_setting('server_version_num')::int >= 170000`
+
+/** Lets a transaction create tables where the others are. */
+const USE_SCHEMA = `
+  SELECT set_config('search_path', quote_ident(nspname) || ', ' || current_setting('search_path'), true)
+  FROM pg_namespace WHERE oid = ${SCHEMA}`
+
+/** What this user owns in the schema, with the rights to it. */
+const OBJECTS = `(
+    SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, oid, oid::regclass::text, relnamespace, relowner, relacl
+    FROM pg_class
+    UNION ALL
+    SELECT 'ROUTINE', oid, oid::regprocedure::text, pronamespace, proowner, coalesce(proacl, acldefault('f', proowner))
+    FROM pg_proc
+  ) AS objects (kind, oid, name, namespace, owner, rights)
+  JOIN pg_roles ON pg_roles.oid = owner AND rolname = current_user WHERE namespace = ${SCHEMA}`
+
+const SELECT_OBJECTS = `SELECT coalesce(json_agg(kind || objects.oid), '[]')::text AS names FROM ${OBJECTS}`
+
+/** Selects statements that take the rights of all roles but the owner to what is not in a list of objects. */
+const SELECT_REVOKES = `
+  SELECT DISTINCT format('REVOKE ALL ON %s %s FROM %s CASCADE', kind, name,
+    CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) AS sql
+  FROM (SELECT kind, name, owner, (aclexplode(rights)).grantee FROM ${OBJECTS}
+    AND kind || objects.oid NOT IN (SELECT json_array_elements_text($1::json))) AS granted
+  WHERE grantee <> owner`
+
+/**
+ * Begins a transaction that may take long, one process after the other. At its end, default privileges let no other
+ * role do anything with what it has created: a provider may let everybody with a public key be such a role.
+ *
+ * @param onWaiting is called with a sentence where another process is migrating
+ */
+export async function beginMigration(address: Address, onWaiting?: OnWaiting): Promise<Transaction> {
+  const subject = describeDatabase(address)
+  await using opened = new AsyncDisposableStack()
+  const pool = openPool(address, { max: 1 })
+  opened.defer(pool.close)
+  // A server would not start on what is created otherwise.
+  await checkServer(pool.connection, subject)
+  const { connection, commit } = opened.use(await pool.beginTransaction(WITHOUT_LIMITS))
+  const [lock] = await connection.query(`SELECT pg_try_advisory_xact_lock(${LOCK}) AS "isFree"`)
+  if (!lock?.['isFree']) onWaiting?.(`${subject} is being migrated by another process: waiting for it`)
+  await connection.executeScript(`SELECT pg_advisory_xact_lock(${LOCK}); ${USE_SCHEMA}`)
+  const [before] = await connection.query<{ names: string }>(SELECT_OBJECTS)
+  const running = opened.move()
+  return {
+    connection,
+    async commit() {
+      await revokeRights(connection, String(before?.names))
+      await commit()
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}
+
+/** Takes from other roles the rights to what this user owns, except for the objects of a list. */
+async function revokeRights(connection: Connection, others: string): Promise<void> {
+  const statements = await connection.query<{ sql: string }>(SELECT_REVOKES, others)
+  await connection.executeScript(statements.map(({ sql }) => sql).join('; '))
+}
