@@ -300,6 +300,37 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect(await plants()).toEqual(before)
   })
 
+  /** Creates an account with two plants, and deletes it while the server runs; then its secret of the cursors is replaced. */
+  async function forget(remove: () => Promise<unknown>, replace: () => Promise<unknown>) {
+    const [owner, before] = [token, await plants()]
+    const createToken = () => machine.run('plant-store token create --account me2')
+    token = (await createToken()).trim()
+    for (const id of [1, 2]) await create(id)
+    const [tag = ''] = /(?<=^etag: ).+(?=\r$)/im.exec(await curl('-f -D - -o /dev/null')) ?? []
+    expect(await curl(`-o /dev/null -w '%{http_code}' -H 'If-None-Match: ${tag}'`)).toBe('304')
+    await remove()
+    expect(JSON.parse(await curl(''))).toMatchObject({ error: 40102 })
+    token = (await createToken()).trim()
+    expect(JSON.parse(await curl(`-H 'If-None-Match: ${tag}'`))).toEqual([])
+    for (const id of [2, 1]) await create(id)
+    expect(await plants()).toEqual(['plant 2', 'plant 1'])
+
+    const [cursor = ''] = /(?<=cursor=)[\w-]+/.exec(await curl('-D - -o /dev/null', '?limit=1')) ?? []
+    const next = () => curl('', `?limit=1&cursor=${cursor}`)
+    expect(JSON.parse(await next())).toEqual([{ name: 'plant 1' }])
+    await replace()
+    await expect.poll(next).toContain('40004')
+    expect(await plants()).toEqual(['plant 2', 'plant 1'])
+    token = owner
+    expect(await plants()).toEqual(before)
+  }
+  const sqlOf = (section: string) => codeBlock(guide, section, 0, 'sql').replaceAll("'me'", "'me2'")
+
+  test('an account is deleted, and the secret of the cursors replaced', async () => {
+    const remove = () => run('Delete an account', 0, (text) => text.replace('"me"', '"me2"'))
+    await forget(remove, () => run('Replace the secret of the cursors'))
+  })
+
   test('the commands that look for what is wrong run', async () => {
     const looks = /`((?:curl|df|grep|journalctl|plant-store|systemctl s(?:how|tatus)) [^`\n]+)`/g
     const pages = guide + readGuide('monitoring/README.md') + readGuide('monitoring/alerts.yml')
@@ -381,6 +412,18 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
       await runHere('Update', 1)
       expect(await machine.run('plant-store --version')).toBe('next\n')
       expect(await plants()).toEqual([...stored, 'plant 4'])
+    })
+
+    test('an account is deleted, and the secret of the cursors replaced', async () => {
+      const psql = (sql: string) =>
+        machine.run(`export PGPASSWORD=owned
+          psql --set=ON_ERROR_STOP=1 postgresql://plant_store_owner@10.0.0.20/plants <<'END'\n${sql}\nEND`)
+      const replace = async () => {
+        await machine.run(STOP)
+        await psql(sqlOf('Replace the secret of the cursors'))
+        await machine.run(START)
+      }
+      await forget(() => psql(sqlOf('Delete an account')), replace)
     })
 
     test('a restored dump has what was dumped, and takes new plants', async () => {
