@@ -1,8 +1,8 @@
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { defineConfig } from 'prisma/config'
 import { argumentUrl } from './prisma-cli/schema-engine-database.ts'
 import { databaseUrl, isPostgresqlUrl } from './src/address.ts'
-import { loadSettingsFile, readVariable } from './src/environment.ts'
 
 // Prisma would download its schema engine from a host that many networks cannot reach. With this executable it
 // downloads nothing. Windows cannot run it: `generate`, `validate`, `format` and `studio` work there, `migrate` needs a
@@ -14,12 +14,9 @@ process.env['CHECKPOINT_DISABLE'] = '1'
 const [, , command = ''] = process.argv
 // Commands that only read the schema ignore invalid settings: the server reports them, not its build.
 const needsDatabase = !['format', 'generate', 'validate', 'version'].includes(command)
-try {
-  loadSettingsFile(['DATABASE_URL'])
-} catch (error) {
-  if (needsDatabase) fail(error, 2)
-}
-const DATABASE_URL = readVariable(process.env, 'DATABASE_URL')
+const settingsFile = path.join(import.meta.dirname, '../.env')
+if (existsSync(settingsFile)) process.loadEnvFile(settingsFile)
+const DATABASE_URL = process.env['DATABASE_URL']?.trim() || undefined
 const folder = DATABASE_URL !== undefined && isPostgresqlUrl(DATABASE_URL) ? 'postgresql/' : ''
 
 export default defineConfig({

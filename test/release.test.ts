@@ -318,8 +318,8 @@ test.for([
   // Analytics, and engines that Prisma would download.
   expect(files.filter((file) => /@scarf|swagger-ui-dist|@prisma.engines/.test(file))).toEqual([])
 
-  await write('.env', 'PORT: 0\n')
-  const mistake = { exitCode: 2, stderr: expect.stringContaining('/.env, line 1: write NAME=value') }
+  await write('.env', 'PORT=0\nPORT=0\n')
+  const mistake = { exitCode: 2, stderr: expect.stringContaining('/.env sets PORT twice') }
   expect(await runProgram(['npx', '--no', 'plant-store', 'serve'], options)).toMatchObject(mistake)
   await write('.env', 'PORT=0\nNODE_ENV=production\nDATABASE_URL=file:./plants.db\n')
   await using server = await startProgram(['npx', '--no', 'plant-store', 'serve'], /"msg":"ready"/, options)

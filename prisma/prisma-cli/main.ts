@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { databaseUrl, isPostgresqlUrl } from '../src/address.ts'
-import { readVariable } from '../src/environment.ts'
 import { argumentUrl, type SchemaEngineDatabase } from './schema-engine-database.ts'
 import { createSchemaEngine, type Datamodel, type DevDiagnosticInput, type SchemaEngine } from './webassembly-engine.ts'
 
@@ -36,7 +35,7 @@ await commands[command]()
 
 /** Replaces a URL of prisma.config.ts by the DATABASE_URL that it was made of. One of `--url` stays. */
 function completeUrl(argument = ''): string {
-  const own = readVariable(process.env, 'DATABASE_URL')
+  const own = process.env['DATABASE_URL']?.trim() || undefined
   return argumentUrl(own) === argument ? databaseUrl(own) : argument
 }
 

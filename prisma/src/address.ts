@@ -1,8 +1,8 @@
 /** What a DATABASE_URL names, for both engines. */
 
 import path from 'node:path'
+import { baseFolder } from './base-folder.ts'
 import { type Engine, StorageError } from './engine.ts'
-import { baseFolder, isQuoted, trimInvisible } from './environment.ts'
 import { describeDatabase, readAddress } from './postgresql/address.ts'
 
 /** The default of DATABASE_URL, relative to {@link baseFolder}. */
@@ -27,7 +27,7 @@ export function isPostgresqlUrl(value: string): boolean {
  *   cannot be read
  */
 export function databaseUrl(value: string = DEFAULT_DATABASE_URL, root: string = baseFolder): string {
-  const trimmed = trimInvisible(value)
+  const trimmed = value.trim()
   if (isPostgresqlUrl(trimmed)) {
     readAddress(trimmed)
     return trimmed
@@ -59,7 +59,6 @@ export function databaseFile(value: string, root: string = baseFolder): string {
 
 function whyNotAFile(value: string, written: string): string | undefined {
   if (value.trim() === '') return 'is empty'
-  if (isQuoted(value)) return 'is in quotes, which are no part of it: remove them'
   if (!value.startsWith('file:')) return 'does not start with "file:" or "postgresql:"'
   if (/(^|[\\/])\s*\.*$/.test(written)) return 'does not name a file'
   const [unexpanded] = UNEXPANDED.exec(written) ?? []

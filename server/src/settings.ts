@@ -1,56 +1,14 @@
-/** The settings: where they are, and what each accepts; and what this installation says of itself. */
-import { readFileSync } from 'node:fs'
-import {
-  DEFAULT_DATABASE_URL,
-  databaseUrl,
-  isQuoted,
-  loadSettingsFile,
-  readVariable,
-  runsFromRepository,
-  StorageError,
-} from '@plant-store/prisma'
-import { compile } from 'proxy-addr'
+/** The settings: what each accepts, its default and its description. */
+import { DEFAULT_DATABASE_URL, databaseUrl, StorageError } from '@plant-store/prisma'
 import * as z from 'zod'
-
-/** A mistake of the operator, or of the machine. The message says what is wrong and what to do. */
-export class OperatorError extends Error {
-  override readonly name = 'OperatorError'
-  /** The exit code of a command: 2 where a setting or an argument has to be corrected first, otherwise 1. */
-  readonly exitCode: 1 | 2
-
-  constructor(message: string, exitCode: 1 | 2 = 2, cause?: unknown) {
-    super(message, { cause })
-    this.exitCode = exitCode
-  }
-}
-
-/**
- * The timers of Node.js take 2^31 - 1 ms, 24.8 days; the rest of the last day is room for what Node.js adds to a time.
- */
-const MAX_DAYS = 24
-/** A day, in milliseconds. */
-export const DAY = 86_400_000
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: DAY }
-const DURATION = /^([1-9]\d{0,14})(ms|s|m|h|d)$/
-const COUNT = /^[1-9]\d{0,8}$/
-
-/**
- * Reads a duration such as `250ms`, `30s`, `15m`, `12h` or `90d` as milliseconds.
- *
- * @param maxDays the longest duration, in days
- * @returns undefined if the text is not a duration, or is longer
- */
-export function parseDuration(text: string, maxDays: number = MAX_DAYS): number | undefined {
-  const [, count, unit = ''] = DURATION.exec(text) ?? []
-  const duration = Number(count) * (UNITS[unit] ?? 0)
-  return duration <= maxDays * DAY ? duration : undefined
-}
+import { MAX_TIMER_DAYS, parseDuration } from './durations.ts'
+import { OperatorError } from './operator-error.ts'
 
 const QUOTES = 'must not be in quotes: remove them (docker --env-file keeps them)'
 const INVISIBLE = 'must not contain a line break or another invisible character'
 const text = z
   .string()
-  .refine((value) => !isQuoted(value), { error: QUOTES, abort: true })
+  .regex(/^(?!(["'`]).*\1$)/s, { error: QUOTES, abort: true })
   .regex(/^[^\p{Cc}\p{Zl}\p{Zp}\u200B\u2060\uFEFF]*$/u, { error: INVISIBLE, abort: true })
 
 /** Creates a format from a function that reads text, and returns undefined for a mistake. */
@@ -84,19 +42,8 @@ function isOrigin(text: string): boolean {
   return !text.includes('*') && text === (origin === 'null' ? `${protocol}//${host}` : origin)
 }
 
-const subnet = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])
-
-/**
- * Accepts an address or a subnet, other than all addresses, as Express reads it: it takes `1`
- * and `010.0.0.1` for one, too.
- */
-function isProxy(text: string): boolean {
-  try {
-    return subnet.safeParse(text).success && compile(text) !== undefined
-  } catch {
-    return false
-  }
-}
+/** An address or a subnet, other than all addresses. */
+const proxy = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]).refine((text) => !text.endsWith('/0'))
 
 /** Accepts a URL whose responses cannot be changed on their way. */
 function isSafeUrl(text: string): boolean {
@@ -104,18 +51,18 @@ function isSafeUrl(text: string): boolean {
   return protocol === 'https:' || /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
 }
 
-const count = text.regex(COUNT, 'must be a whole number between 1 and 999999999').transform(Number)
+const count = text.regex(/^[1-9]\d{0,8}$/, 'must be a whole number between 1 and 999999999').transform(Number)
 const port = format(
   (text) => (/^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined),
   'must be a port number, 0 to 65535 (0: any free one)',
 )
-const TIMES = `a time between 1ms and ${MAX_DAYS}d, such as 250ms, 30s or 5m`
+const TIMES = `a time between 1ms and ${MAX_TIMER_DAYS}d, such as 250ms, 30s or 5m`
 const timeout = format((text) => parseDuration(text), `must be ${TIMES}`)
 const timeoutOrNone = format((text) => (text === '0' ? 0 : parseDuration(text)), `must be 0 or ${TIMES}`)
 const onOff = text.pipe(z.enum(['on', 'off'], 'must be on or off')).transform((value) => value === 'on')
 const rate = format(
   parseRate,
-  `must be a number of requests and a time between 1s and ${MAX_DAYS}d, such as 100/1s or 6000/1m`,
+  `must be a number of requests and a time between 1s and ${MAX_TIMER_DAYS}d, such as 100/1s or 6000/1m`,
 )
 const publicUrl = format(
   (text) => parseUrl(text)?.href.replace(/\/+$/, ''),
@@ -130,7 +77,7 @@ const origins = format(
   'must be origins as browsers send them, separated by commas, such as https://app.example.com,capacitor://localhost: in lower case, without a path or a default port, and neither "*" nor "null"',
 )
 const proxies = format(
-  (text) => (/^[1-9]\d?$/.test(text) ? Number(text) : parseList(text, isProxy)),
+  (text) => (/^[1-9]\d?$/.test(text) ? Number(text) : parseList(text, (part) => proxy.safeParse(part).success)),
   'must be the number of proxies in front of the server, such as 1, or their addresses, such as 10.0.0.0/8,127.0.0.1, but not all addresses (/0)',
 )
 const mode = text.refine(
@@ -229,7 +176,7 @@ const ISSUER_SETTINGS = ['jwtIssuer', 'jwtAudience', 'jwtJwksUrl'] as const
  */
 export function readSettings(environment: Environment): Settings {
   const names = Object.keys(SettingsSchema.shape)
-  const texts = Object.fromEntries(names.map((name) => [name, readVariable(environment, variableOf(name))]))
+  const texts = Object.fromEntries(names.map((name) => [name, environment[variableOf(name)]?.trim() || undefined]))
   const { data, error } = SettingsSchema.safeParse(texts)
   const mistakes = (error?.issues ?? []).map(({ path, message }) => `${variableOf(String(path[0]))} ${message}`)
   mistakes.push(...findMissing(texts))
@@ -254,34 +201,4 @@ function findMissing(texts: Partial<Record<keyof Settings, string>>): string[] {
   // The default would be a new, empty database where the setting was lost.
   const examples = 'file:/srv/plants.db or postgresql://localhost/plants'
   return [`DATABASE_URL must be set with NODE_ENV=production, such as ${examples}`, ...mistakes]
-}
-
-/** How the command line is called here: from a checkout, a package of npm, or a release, which knows its settings. */
-export const ownCommand = findCommand()
-
-function findCommand(): 'npm run --silent plant-store --' | 'npx --no plant-store' | 'plant-store' {
-  if (runsFromRepository) return 'npm run --silent plant-store --'
-  // "--no" installs nothing: in another folder, npx would run any package of this name.
-  return import.meta.url.includes('/node_modules/') ? 'npx --no plant-store' : 'plant-store'
-}
-
-/**
- * Returns the environment with the settings of the file `.env`, except in a release: its settings are in the
- * environment, and a file of the current folder, which may be anyone's, could run code as the user of the service.
- *
- * @throws {OperatorError} if the file cannot be read as settings
- */
-export function loadSettings(): NodeJS.ProcessEnv {
-  if (ownCommand === 'plant-store') return process.env
-  try {
-    loadSettingsFile(settingNames)
-    return process.env
-  } catch (error) {
-    throw new OperatorError((error as Error).message, 2, error)
-  }
-}
-
-/** Reads the version of the server from its package. */
-export function readVersion(): string {
-  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
 }

@@ -3,7 +3,6 @@ import type { ConnectionOptions } from 'node:tls'
 import type { PoolConfig } from 'pg'
 import { parse } from 'pg-connection-string'
 import { StorageError } from '../engine.ts'
-import { readVariable } from '../environment.ts'
 
 /** What a DATABASE_URL of PostgreSQL says. */
 export interface Address {
@@ -80,7 +79,7 @@ const NAMES = new Map([
 export function readAddress(value: string): Address {
   const { user, database, parameters, ...parsed } = parseUrl(value)
   const password = parsed.password || process.env['PGPASSWORD'] || ''
-  const passwordFile = readVariable(process.env, 'PGPASSWORD_FILE')
+  const passwordFile = process.env['PGPASSWORD_FILE']?.trim()
   if (password && passwordFile) throw invalid('or PGPASSWORD has a password, and PGPASSWORD_FILE is set: remove one')
   rejectVariables({ ...Object.fromEntries(parameters), user, database, password: password || passwordFile })
   for (const [name, text] of parameters) if (!IGNORED.test(name)) checkParameter(name, text)

@@ -1,7 +1,7 @@
 import * as jose from 'jose'
 import type { Logger } from 'pino'
+import { DAY } from '../durations.ts'
 import { unavailable } from '../requests/errors.ts'
-import { DAY } from '../settings.ts'
 import { events } from '../telemetry/events.ts'
 
 /** How long the key server may take for its whole response, in milliseconds. */

@@ -2,7 +2,10 @@ import type { Writable } from 'node:stream'
 import { inspect } from 'node:util'
 import { DEFAULT_DATABASE_URL, StorageError } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
-import { type Environment, loadSettings, OperatorError, readSettings, readVersion } from '../settings.ts'
+import { readVersion } from '../installation.ts'
+import { OperatorError } from '../operator-error.ts'
+import { type Environment, readSettings } from '../settings.ts'
+import { loadSettingsFile } from '../settings-file.ts'
 import { createLog, type LogStream } from '../telemetry/log.ts'
 import { type Context, createProgress, escapeInvisible } from './context.ts'
 import { backup, type CopyOptions, checkReadiness, copy, migrate } from './maintenance.ts'
@@ -28,7 +31,7 @@ export async function runCommandLine(
   // A failed write is an error of the command that prints; one to standard error can be reported nowhere.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   try {
-    const program = createProgram({ environment: environment ?? loadSettings(), stdout, stderr })
+    const program = createProgram({ environment: environment ?? loadSettingsFile(), stdout, stderr })
     await program.parseAsync(args, { from: 'user' })
     return 0
   } catch (error) {

@@ -8,7 +8,7 @@ import {
   migrateDatabase,
   StorageError,
 } from '@plant-store/prisma'
-import { OperatorError } from '../settings.ts'
+import { OperatorError } from '../operator-error.ts'
 import type { Context } from './context.ts'
 
 /** How long the server may take to respond, in milliseconds: it gives up on its database after 2.5 s. */

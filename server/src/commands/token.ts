@@ -9,7 +9,9 @@ import {
   type TokenStore,
   tokenState,
 } from '../accounts/tokens.ts'
-import { OperatorError, ownCommand, parseDuration } from '../settings.ts'
+import { parseDuration } from '../durations.ts'
+import { ownCommand } from '../installation.ts'
+import { OperatorError } from '../operator-error.ts'
 import { type Context, escapeInvisible } from './context.ts'
 
 /** How long a command waits for a locked database, in milliseconds: longer than a request, since no client waits. */

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Request, RequestHandler, Response } from 'express'
+import { ownCommand } from '../installation.ts'
 import type { Endpoint } from '../requests/paths-and-origins.ts'
-import { ownCommand } from '../settings.ts'
 
 /** Of the page and its files: it loads from and calls only this server, and runs no inline script. */
 const PAGE_POLICY =

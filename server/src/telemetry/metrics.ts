@@ -1,7 +1,7 @@
 import { contract, errorCatalogue } from '@plant-store/contract'
 import { type Database, StorageError, storageFaults } from '@plant-store/prisma'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
-import { readVersion } from '../settings.ts'
+import { readVersion } from '../installation.ts'
 import { CLIENT_CLOSED_REQUEST, type Events, events, rejections } from './events.ts'
 
 /** The metrics of this process, in Prometheus text format. */

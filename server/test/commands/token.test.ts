@@ -98,7 +98,7 @@ test('list marks tokens that expired or were revoked, and --active leaves them o
 
 test('list shows a time that is not one as invalid, and its token is not active', async () => {
   const { id } = JSON.parse(await create('--json'))
-  const times = { sqlite: ['9000000000000000', "'tomorrow'", "x'00'"], postgresql: ["'infinity'", "'-infinity'"] }
+  const times = { sqlite: ['9000000000000000', "'tomorrow'", '1e300'], postgresql: ["'infinity'", "'-infinity'"] }
   for (const time of times[engine]) {
     await runSql(environment.DATABASE_URL, `UPDATE "Token" SET "expiresAt" = ${time}, "revokedAt" = NULL`)
     expect((await run('list')).stdout, time).toMatch(/ expired .* invalid +-\n$/)
