@@ -48,13 +48,6 @@ export interface Lists {
   read(account: string, selection?: Selection, known?: readonly string[]): Promise<PlantList>
 }
 
-/** What the pieces of a text are read for. */
-interface TextRequest {
-  readonly account: string
-  /** The version of the whole list, after the request had arrived; undefined: of a part, or not known. */
-  readonly version: string | undefined
-}
-
 /** What to read for a piece. */
 interface PieceRange extends ListRange {
   readonly after: number
@@ -62,6 +55,8 @@ interface PieceRange extends ListRange {
   readonly isFirst: boolean
   /** Whether a part of the text was read already: then it comes before other lists of its account. */
   readonly isNext: boolean
+  /** The version that the whole list has; undefined: it is not known, or this is a part, of which nothing is cached. */
+  readonly version: string | undefined
 }
 
 /** A piece of the text of a list: at most 64 kB, or one plant. */
@@ -79,6 +74,7 @@ interface Piece {
   hash?: string
 }
 
+const FIRST_RANGE = { after: 0, limit: FIRST_PIECE_PLANTS, isFirst: true, isNext: false, version: undefined }
 const EMPTY = Buffer.from('[]')
 /** The version of a list without plants, which may have none in the database. */
 const EMPTY_VERSION = 'empty'
@@ -99,10 +95,10 @@ export function createLists(plants: Plants): Lists {
   const slices = createTimeSlices()
   const cache = createPieceCache()
   const readState = oncePerTurn(plants.states)
-  const readPage = oncePerTurn<[account: string, range: ListRange], ListPiece>(async (asked) =>
-    asked.map(([account, range]) => readRange(account, range)),
+  const readPage = oncePerTurn<[account: string, range: ListRange], ListPiece>(async (pages) =>
+    pages.map(([account, range]) => readRange(account, range)),
   )
-  const readPiece = oncePerTurn<[account: string, range: PieceRange], Piece>(async (asked) => asked.map(shrinkToFit))
+  const readPiece = oncePerTurn<[account: string, range: PieceRange], Piece>(async (pieces) => pieces.map(shrinkToFit))
 
   /** Reads a range in a time slice of its account. */
   async function readRange(account: string, range: ListRange, isNext = false): Promise<ListPiece> {
@@ -111,60 +107,55 @@ export function createLists(plants: Plants): Lists {
   }
 
   /** Reads a piece. Where as many plants are too long for one, an eighth of them is tried. */
-  async function shrinkToFit([account, range]: readonly [string, PieceRange]): Promise<Piece> {
-    let { limit, isNext } = range
-    for (;;) {
-      const { json, ...read } = await readRange(account, { ...range, limit }, isNext)
-      if (json !== undefined) return toPiece({ ...read, json }, { ...range, limit })
-      if (limit === 1) throw new Error('The statement of a list must select one plant, however long')
-      limit = shrink(limit)
-      isNext = true
+  async function shrinkToFit([account, first]: readonly [string, PieceRange]): Promise<Piece> {
+    for (let range = first; ; range = { ...range, limit: shrink(range.limit), isNext: true }) {
+      const { json, ...read } = await readRange(account, range, range.isNext)
+      if (json !== undefined) return toPiece({ ...read, json }, range)
+      if (range.limit === 1) throw new Error('The statement of a list must select one plant, however long')
     }
   }
 
   /** Returns a piece, which is read if it is not cached. What ends before the list does is not cached. */
-  async function getPiece({ account, version }: TextRequest, range: PieceRange): Promise<Piece> {
-    const cached = version === undefined ? undefined : cache.find(account, version, range.after)
+  async function getPiece(account: string, range: PieceRange): Promise<Piece> {
+    const { version, after, until } = range
+    const cached = version === undefined ? undefined : cache.find(account, version, after)
     if (cached) return cached
     const piece = await readPiece([account, range])
-    if (version !== undefined && range.until === undefined) cache.add(account, range.after, piece)
+    if (version !== undefined && until === undefined) cache.add(account, after, piece)
     return piece
   }
 
-  /** Returns how to get the pieces of a text, one after the other. `hashes` are those of a checked one. */
-  function getFrom(request: TextRequest, range: PieceRange, hashes?: string[]): NextPiece {
+  /** Returns how to get the pieces of a text from a range on. `hashes` are those of a checked one. */
+  function getFrom(account: string, range: PieceRange, hashes?: string[]): NextPiece {
     return async () => {
-      const piece = await getPiece(request, range)
+      const piece = await getPiece(account, range)
       if (hashes && hashes.shift() !== hashOf(piece)) {
         throw unavailable('The list was changed while it was sent. Retry the request.', 1)
       }
-      const next = piece.more ? getFrom(request, following(range, piece), hashes) : undefined
-      return { json: piece.json, next }
+      return { json: piece.json, next: piece.more ? getFrom(account, following(range, piece), hashes) : undefined }
     }
   }
 
-  /** Reads a text until it is known whether it has a name. `end` is that of the list or part after the request arrived. */
-  async function readText(request: TextRequest, first: PieceRange, end: number): Promise<ListText> {
-    const isPart = request.version === undefined
+  /** Reads a text until it is known whether it has a name, up to its end or, of one that has none, this end. */
+  async function readText(account: string, first: PieceRange, end: number): Promise<ListText> {
+    const isPart = first.version === undefined
     const hashes: string[] = []
-    let { version } = request
     let bytes = 0
     for (let range = first; ; ) {
-      const piece = await getPiece({ ...request, version }, range)
+      const piece = await getPiece(account, range)
       if (range.isFirst && !piece.more) return { json: piece.json, version: isPart ? hashOf(piece) : piece.version }
       bytes += PIECE_BYTES + piece.json.length
-      const isOther = !isPart && !range.isFirst && piece.version !== version
+      const isOther = !isPart && !range.isFirst && piece.version !== range.version
       if (isOther || bytes > MAX_LIST_BYTES) {
-        return { json: getFrom(request, { ...first, until: end, isNext: true }), version: undefined }
+        return { json: getFrom(account, { ...first, until: end, isNext: true }), version: undefined }
       }
-      if (!isPart) version = piece.version
       hashes.push(hashOf(piece))
+      const version = isPart ? undefined : piece.version
       if (!piece.more) {
-        const until = Math.max(range.after, piece.last)
-        const json = getFrom({ ...request, version }, { ...first, until, isNext: true }, hashes)
-        return { json, version: isPart ? hash('sha256', hashes.join(), 'base64url') : version }
+        const checked = { ...first, version, until: Math.max(range.after, piece.last), isNext: true }
+        return { json: getFrom(account, checked, hashes), version: version ?? hashText(hashes.join()) }
       }
-      range = following(range, piece)
+      range = { ...following(range, piece), version }
     }
   }
 
@@ -172,15 +163,15 @@ export function createLists(plants: Plants): Lists {
   async function readPart(account: string, { limit, after = 0, ...bounds }: Selection): Promise<PlantList> {
     const rest = async () => ({ ...(await readState(account)), json: undefined, more: false })
     const part = await (limit === undefined ? rest() : readPage([account, { ...bounds, after, limit }]))
-    const { json: plantsJson, last, more } = part
-    const end = Math.max(after, last)
-    if (plantsJson) {
-      const json = enclose('[', plantsJson, ']')
-      return { json, version: hash('sha256', json, 'base64url'), end, more }
+    const { more } = part
+    const end = Math.max(after, part.last)
+    if (part.json) {
+      const json = enclose('[', part.json, ']')
+      return { json, version: hashText(json), end, more }
     }
-    const pieceLimit = limit === undefined ? FIRST_PIECE_PLANTS : shrink(limit)
-    const first = { ...bounds, after, until: end, limit: pieceLimit, isFirst: true, isNext: limit !== undefined }
-    return { ...(await readText({ account, version: undefined }, first, end)), end, more }
+    const range = { ...FIRST_RANGE, ...bounds, after, until: end }
+    const first = limit === undefined ? range : { ...range, limit: shrink(limit), isNext: true }
+    return { ...(await readText(account, first, end)), end, more }
   }
 
   return {
@@ -191,8 +182,7 @@ export function createLists(plants: Plants): Lists {
       const version = end === 0 ? EMPTY_VERSION : state.version
       const isKnown = version !== undefined && known.includes(version)
       if (end === 0 || isKnown) return { json: EMPTY, version, end, more: false }
-      const first = { after: 0, limit: FIRST_PIECE_PLANTS, isFirst: true, isNext: false }
-      return { ...(await readText({ account, version }, first, end)), end, more: false }
+      return { ...(await readText(account, { ...FIRST_RANGE, version }, end)), end, more: false }
     },
   }
 }
@@ -244,9 +234,13 @@ function following(range: PieceRange, { last: after, nextLimit: limit }: Piece):
   return { ...range, after, limit, isFirst: false, isNext: true }
 }
 
+function hashText(text: Buffer | string): string {
+  return hash('sha256', text, 'base64url')
+}
+
 /** Returns the hash of a piece, which is computed once. */
 function hashOf(piece: Piece): string {
-  piece.hash ??= hash('sha256', piece.json, 'base64url')
+  piece.hash ??= hashText(piece.json)
   return piece.hash
 }
 
