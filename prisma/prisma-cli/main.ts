@@ -32,6 +32,8 @@ const commands: Record<string, () => Promise<void>> = {
 const command = positionals.join(' ')
 if (!commands[command]) throw new Error(`The schema engine has no command "${command}"`)
 await commands[command]()
+// The engine's time limit on its lock, 10 s, would keep the process running.
+process.exit()
 
 /** Replaces a URL of prisma.config.ts by the DATABASE_URL that it was made of. One of `--url` stays. */
 function completeUrl(argument = ''): string {

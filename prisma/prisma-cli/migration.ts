@@ -61,9 +61,8 @@ interface SchemaFile {
 
 /** Returns what makes one schema into another as SQL. */
 async function diff(connection: SqlDriverAdapter, from: DiffTarget, to: SchemaFile): Promise<string> {
-  const { provider, adapterName } = connection
   const connect = async () => connection
-  const engine = await createSchemaEngine({ provider, adapterName, connect, connectToShadowDb: connect })
+  const engine = await createSchemaEngine({ ...connection, connect, connectToShadowDb: connect })
   const target: DiffTarget = { tag: 'schemaDatamodel', files: [to] }
   const filters = { externalTables: [], externalEnums: [] }
   const { stdout } = await engine.diff({ from, to: target, script: true, exitCode: null, filters })
@@ -83,7 +82,7 @@ const NO_DATABASE: SqlDriverAdapter = {
   executeRaw: rejectTransaction,
   executeScript: rejectTransaction,
   startTransaction: rejectTransaction,
-  dispose: async () => {},
+  dispose: rejectTransaction,
 }
 
 if (import.meta.main) {

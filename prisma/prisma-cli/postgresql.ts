@@ -16,24 +16,12 @@ export async function canConnect(url: string): Promise<void> {
 // The engine's own reset keeps functions, on which the migrations would then fail, and dropping the schema would lose
 // who may use it. What belongs to an extension stays.
 const DROP_STATEMENTS = `
-  SELECT 'DROP ' || kind || ' IF EXISTS ' || name || ' CASCADE' AS statement
-  FROM (
-    SELECT oid, 1 AS position, oid::regclass::text AS name,
-      CASE relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END AS kind
-    FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f')
-    UNION ALL
-    SELECT oid, 2, oid::regclass::text, 'SEQUENCE'
-    FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'S'
-    UNION ALL
-    SELECT oid, 3, oid::regprocedure::text, 'ROUTINE'
-    FROM pg_proc WHERE pronamespace = current_schema()::regnamespace
-    UNION ALL
-    SELECT oid, 4, oid::regtype::text, 'TYPE'
-    FROM pg_type WHERE typnamespace = current_schema()::regnamespace AND typtype IN ('c', 'd', 'e', 'r')
-      AND (typrelid = 0 OR EXISTS (SELECT FROM pg_class WHERE pg_class.oid = typrelid AND relkind = 'c'))
-  ) AS objects
-  WHERE NOT EXISTS (SELECT FROM pg_depend WHERE objid = objects.oid AND deptype = 'e')
-  ORDER BY position`
+  SELECT 'DROP ' || type || ' IF EXISTS ' || identity || ' CASCADE'
+  FROM pg_depend AS own, pg_identify_object(classid, objid, 0)
+  WHERE refclassid = 'pg_namespace'::regclass AND refobjid = current_schema()::regnamespace
+    AND type NOT IN ('default acl', 'statistics object')
+    AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = own.classid AND objid = own.objid AND deptype = 'e')
+  ORDER BY type <> 'table'`
 
 /** Opens a database for the methods of the engine. */
 export async function openForSchemaEngine(url: string): Promise<SchemaEngineDatabase> {

@@ -6,9 +6,6 @@ import { readAddress } from '../src/postgresql/address.ts'
 /** Nothing from elsewhere, and in no frame of another page. */
 const POLICY = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; frame-ancestors 'none'"
 
-/** The first SQLite whose checkpoint cannot lose what another process commits: https://sqlite.org/wal.html#walresetbug */
-const SAFE_SQLITE = '3.51.3'
-
 /**
  * Lets the page of Studio, which reads and writes with the rights of the database's owner, load and call only Studio
  * itself. It has no setting for that, and serves the page in this process.
@@ -34,13 +31,6 @@ export function hasDisplay({ DISPLAY, WAYLAND_DISPLAY, WSL_DISTRO_NAME }: NodeJS
  * @throws {StorageError} if the database does not exist or cannot be used: Studio would show no tables
  */
 export async function prepareStudio(url: string): Promise<string> {
-  // Studio prefers `--url` to the setting.
-  const { node, sqlite = SAFE_SQLITE } = process.versions
-  const usesFile = [url, ...process.argv].some((each) => /^(--url=)?file:/.test(each))
-  if (usesFile && sqlite.localeCompare(SAFE_SQLITE, 'en', { numeric: true }) < 0) {
-    const fix = `use one with SQLite ${SAFE_SQLITE} or newer (prisma/README.md)`
-    throw new StorageError(`Node.js ${node} has SQLite ${sqlite}, which can lose committed plants: ${fix}`)
-  }
   const engine = await loadEngine(url)
   await (await engine.beginReading())[Symbol.asyncDispose]()
   if (!isPostgresqlUrl(url)) {

@@ -8,7 +8,7 @@ import { freePort, root, startProgram } from '../../../test/helpers/programs.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { openDatabase } from '../../src/database.ts'
 import { engines, migrated, newRole } from '../helpers/engines.ts'
-import { commandLines, prismaCommand, run, runPrisma } from '../helpers/run.ts'
+import { commandLines, runPrisma } from '../helpers/run.ts'
 
 const LOCAL = ['127.0.0.1', 'localhost']
 /** The area of the README's picture, which `SCREENSHOT=FILE` writes. */
@@ -61,17 +61,6 @@ test.each(engines)('studio reports a missing database in one line on $engine', a
   expect(stderr.trim()).not.toContain('\n')
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' })
   expect(await database.contents()).toEqual({})
-})
-
-test.each([
-  ['the setting', 'file:plants.db', []],
-  ['--url', 'postgresql://127.0.0.1/plants', ['--url', 'file:plants.db']],
-])('studio rejects an unsafe SQLite of Node.js for the file of %s', async (_what, url, args) => {
-  const old = `Object.defineProperty(process.versions,'sqlite',{value:'3.51.2'})`
-  const env = { ...process.env, DATABASE_URL: url, NODE_OPTIONS: `--import=data:text/javascript,${old}` }
-  const { exitCode, stderr } = await run(process.execPath, [prismaCommand, 'studio', ...args], { env })
-  const message = `Node.js ${process.versions.node} has SQLite 3.51.2, which can lose committed plants: use one with`
-  expect([exitCode, stderr]).toEqual([1, expect.stringContaining(message)])
 })
 
 /** Starts Studio. Returns its URL, and what returns the hosts that it has connected to. */
