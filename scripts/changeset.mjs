@@ -8,11 +8,8 @@ import { fail, root, run } from './run.mjs'
 
 const parameters = process.argv.slice(2)
 if (parameters.length === 0 && !process.stdin.isTTY) {
-  const packages = ['contract', 'prisma', 'server', 'client'].map((name) => `'@plant-store/${name}': patch`)
-  fail(
-    'Without a terminal, write the changeset yourself: a file .changeset/NAME.md with these lines (or minor, major), without\n' +
-      `the packages that do not change:\n---\n${packages.join('\n')}\n---\n\nOne sentence about what users notice.`,
-  )
+  const packages = ['contract', 'prisma', 'server', 'client'].map((name) => `'@plant-store/${name}': patch\n`)
+  fail(`Without a terminal, write .changeset/NAME.md yourself:\n---\n${packages.join('')}---\n\nWhat users notice.`)
 }
 run('npm', ['run', '--silent', 'setup'], 'inherit')
 run(`${root}node_modules/.bin/changeset`, parameters, 'inherit')

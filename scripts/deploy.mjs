@@ -3,7 +3,7 @@
  *
  * Usage: npm run deploy -- FOLDER
  */
-import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { newFolder, run } from './run.mjs'
 
@@ -30,13 +30,9 @@ run('node', ['scripts/pnpm.mjs', ...command])
 for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
   const file = path.join(entry.parentPath, entry.name)
   const name = path.relative(folder, file).replaceAll('\\', '/')
-  if (!entry.isDirectory() && unused.some((files) => files.test(name))) {
-    rmSync(file)
-    continue
-  }
-  const { mode } = statSync(file)
-  chmodSync(file, mode | (mode & 0o100 ? 0o555 : 0o444))
+  if (!entry.isDirectory() && unused.some((files) => files.test(name))) rmSync(file)
 }
+if (process.platform !== 'win32') run('chmod', ['-R', 'a+rX', folder])
 // pnpm has put paths of this machine there.
 const manifest = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
 writeFileSync(`${folder}/package.json`, `${JSON.stringify({ ...manifest, dependencies: undefined }, undefined, 2)}\n`)

@@ -37,13 +37,8 @@ export function findNode() {
     )
   }
   installLocked('scripts/node', 'node', reject)
-  const showVersion = (settings) =>
-    spawnSync(node, ['--version'], { env: { ...process.env, ...settings }, encoding: 'utf8' })
-  const { status, stderr } = showVersion()
-  if (status === 0) return node
-  if (showVersion({ NODE_OPTIONS: '' }).status === 0)
-    return fail(`${stderr}Node.js 24 rejects an option that ${own} accepts: remove it from the variable NODE_OPTIONS.`)
-  return reject(`the one of the npm registry does not run here: ${node}`)
+  const { status, stderr } = spawnSync(node, ['--version'], { encoding: 'utf8' })
+  return status === 0 ? node : reject(`the one of the npm registry does not run here: ${node}\n${stderr}`)
 }
 
 /** Makes every script of the workspace run on a Node.js that {@link findNode} has returned. */
@@ -82,10 +77,8 @@ export function installLocked(source, name, reject = fail) {
   const missing = forThisMachine(source).filter((each) => !existsSync(`${draft}/${each}`))
   if (status !== 0 || missing.length > 0) {
     // Of a package that it ignores, npm does not say why.
-    const output = [...printed, start('npm', ['ping', '--loglevel=error'], 'pipe', draft).stderr]
-      .filter(Boolean)
-      .join('\n')
-    reject(`npm cannot install ${missing} as ${source} names it.${adviceFor(output)}\n${output}`)
+    const output = [...printed, start('npm', ['ping', '--loglevel=error'], 'pipe', draft).stderr].filter(Boolean)
+    reject([`npm cannot install ${missing} as ${source} names it.`, ...output].join('\n'))
   }
   rmSync(folder, { recursive: true, force: true })
   renameSync(draft, folder)
@@ -94,14 +87,6 @@ export function installLocked(source, name, reject = fail) {
 
 /** Settings that a user's npm may have, with which it would install nothing, something else, or into another folder. */
 const AS_BY_DEFAULT = ['--include=optional', '--no-global', '--location=project', '--no-dry-run', '--no-workspaces']
-
-/** What to do about an error of npm that a setting of the machine causes. */
-function adviceFor(output) {
-  const isOffline = start('npm', ['config', 'get', 'offline']).stdout?.trim() === 'true'
-  if (isOffline) return ' The setting offline keeps npm from the registry: run npm config delete offline.'
-  const isUntrusted = /SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER|VERIFY)|CERT_UNTRUSTED/.test(output)
-  return isUntrusted ? " Set NODE_EXTRA_CA_CERTS to a file with your company's certificate authority." : ''
-}
 
 /** Lists the packages of a lockfile that are for some kinds of machine only, and for this one. */
 function forThisMachine(source) {
