@@ -5,7 +5,7 @@ import { databaseFile } from '../src/address.ts'
 import { StorageError } from '../src/engine.ts'
 import { rejectTransaction } from '../src/prisma-client.ts'
 import { connect } from '../src/sqlite/connection.ts'
-import { createClientAdapter } from '../src/sqlite/driver-adapter.ts'
+import { createClientAdapter } from '../src/sqlite/prisma-adapter.ts'
 import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schema-engine-database.ts'
 
 /** How long another process may keep the file locked, in milliseconds. */

@@ -34,8 +34,6 @@ export const TIMES = {
   close: 500,
   /** How long closing a SQLite file does: what is committed is in the log, and stays there. */
   closeFile: 3_000,
-  /** How long the end of the process waits for SQLite: nothing ends a statement, and one took 9 s. */
-  exit: 1_000,
 } as const
 
 /**

@@ -198,7 +198,7 @@ test('no source but those of the adapter of Prisma Client looks at the text of a
   const looks =
     /\b(sql|query\.text)\.(\w+With|at|char\w+|includes|indexOf|match\w*|replace\w*|s\w+|trim\w*)\(|\.(exec|test)\((\w+\.)?(sql|query\.text)\b/
   const looking = sources.filter((name) => looks.test(readFileSync(new URL(name, folder), 'utf8')))
-  expect(looking.sort()).toEqual(['prisma-client.ts', 'sqlite/driver-adapter.ts'])
+  expect(looking.sort()).toEqual(['prisma-client.ts', 'sqlite/prisma-adapter.ts'])
 })
 
 describe('on SQLite', () => {

@@ -6,7 +6,7 @@ import { type OnProgress, StorageError } from '../engine.ts'
 import { retry, TIMES } from '../patience.ts'
 import { READ_SCHEMA } from './connection.ts'
 import { stateError, translate } from './errors.ts'
-import { openInThread } from './thread.ts'
+import { openInThread } from './writer.ts'
 
 /** How often the bytes of a backup are counted, in milliseconds. */
 const PROGRESS_INTERVAL = 100
@@ -83,9 +83,9 @@ async function writeDraft(file: string, draft: string, target: string, onProgres
   const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
   const timer = onProgress && setInterval(() => onProgress(sizeOf(draft), sizeOf(file)), PROGRESS_INTERVAL)
   try {
-    await using database = await openInThread(file, READ_SCHEMA)
+    await using database = await openInThread(file, { script: READ_SCHEMA })
     await retry(() => database.connection.query('VACUUM INTO $1', draft), TIMES.task)
-    await using copy = await openInThread(draft, READ_SCHEMA)
+    await using copy = await openInThread(draft, { script: READ_SCHEMA })
     const [row] = await copy.connection.query('PRAGMA integrity_check')
     const problem = row?.['integrity_check']
     if (problem !== 'ok') throw new StorageError(`the copy ${draft} is damaged (${problem}): check the database`)

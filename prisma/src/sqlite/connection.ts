@@ -44,6 +44,13 @@ export interface ConnectOptions {
   readonly readonly?: boolean
   /** How long SQLite waits for another connection's lock, which blocks the thread, in milliseconds. Default: 0. */
   readonly timeout?: number
+  /** Whether connections of this process share what they read, and its locks. Default: private. */
+  readonly cache?: 'private' | 'shared'
+}
+
+/** Returns the `file:` URL of a file that SQLite opens and never creates, whatever its name is. */
+export function locate(file: string, parameters: Readonly<Record<string, string>>): string {
+  return `${pathToFileURL(file)}?${new URLSearchParams(parameters)}`
 }
 
 /** Reads the schema. At the first statement, SQLite opens the log and its index. */
@@ -63,7 +70,10 @@ const MAX_PREPARED = 100
  *
  * @throws {StorageError} if it cannot be opened
  */
-export function connect(file: string, { readonly = false, timeout = 0 }: ConnectOptions = {}): FileConnection {
+export function connect(
+  file: string,
+  { readonly = false, timeout = 0, cache = 'private' }: ConnectOptions = {},
+): FileConnection {
   const translated = <Result>(operation: () => Result): Result => {
     try {
       return operation()
@@ -73,7 +83,8 @@ export function connect(file: string, { readonly = false, timeout = 0 }: Connect
   }
   // Integers above 2^53 are read exactly.
   const options = { timeout, readBigInts: true, returnArrays: true, defensive: true }
-  const sqlite = translated(() => new DatabaseSync(locate(file, readonly), options))
+  const url = file === ':memory:' ? file : locate(file, { mode: readonly ? 'ro' : 'rw', cache })
+  const sqlite = translated(() => new DatabaseSync(url, options))
   const prepared = new Map<string, Prepared>()
 
   /** Preparing takes 10 to 30 microseconds. */
@@ -111,12 +122,4 @@ export function connect(file: string, { readonly = false, timeout = 0 }: Connect
     executeScript: (script) => translated(() => sqlite.exec(script)),
     close: () => sqlite.close(),
   }
-}
-
-/** Returns what SQLite opens, and never creates. */
-function locate(file: string, readonly: boolean): string | URL {
-  if (file === ':memory:') return file
-  const url = pathToFileURL(file)
-  url.searchParams.set('mode', readonly ? 'ro' : 'rw')
-  return url
 }

@@ -6,13 +6,13 @@ import { StorageError } from '../engine.ts'
 import { attemptLimit, createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
 import { createPrisma } from '../prisma-client.ts'
 import { backup, syncFolder } from './backup.ts'
-import { connect, numbered, type Parameters, READ_SCHEMA, type Result } from './connection.ts'
-import { createClientAdapter, type RunStatement, toConnection } from './driver-adapter.ts'
+import { connect, numbered, READ_SCHEMA } from './connection.ts'
 import { stateError, translate, WRITER_LATE } from './errors.ts'
 import { connectGuarded } from './file-guard.ts'
 import { checkFileSystem } from './file-system.ts'
+import { createClientAdapter, type RunStatement, toConnection } from './prisma-adapter.ts'
 import { statements } from './statements.ts'
-import { openInThread, openThread } from './thread.ts'
+import { openInThread, openWriter } from './writer.ts'
 
 /** With less space, in bytes, a probe writes for real. */
 const LITTLE_SPACE = 16 * 2 ** 20
@@ -38,7 +38,7 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
     create: () => createFile(file, hasOwnFolder),
     backup: async (target, onProgress) => backup(existingFile(file), target, onProgress),
     beginReading: async () => beginReading(existingFile(file)),
-    beginWriting: async () => openInThread(existingFile(file), MIGRATION),
+    beginWriting: async () => openInThread(existingFile(file), { script: MIGRATION }),
   }
 }
 
@@ -68,46 +68,36 @@ function existingFile(file: string): string {
 async function open(file: string, { patience = TIMES.request }: OpenOptions): Promise<OpenedDatabase> {
   const { PrismaClient } = await import('../generated/sqlite/client.ts')
   const lateError = () => stateError(file, WRITER_LATE)
-  const thread = await openThread(file)
+  const writer = await openWriter(file)
   // A disk that does not respond must not keep it waiting.
-  const closeThread = () => limitTime(thread.close(), TIMES.closeFile, lateError).catch(() => {})
+  const closeWriter = () => limitTime(writer.close(), TIMES.closeFile, lateError).catch(() => {})
   const openReader = async () =>
-    connectGuarded(file, { readonly: true }, ({ run }) => void run(READ_SCHEMA), thread.files)
+    connectGuarded(file, { readonly: true }, ({ run }) => void run(READ_SCHEMA), writer.files)
   const { connection, guard } = await retry(openReader, TIMES.task).catch(async (error) => {
-    await closeThread()
+    await closeWriter()
     throw error
   })
   const gate = createWriteGate(attemptLimit(patience), lateError)
   let damage: unknown
 
   /** Once the file is damaged, nothing is written until a restart. */
-  async function watch<Result>(run: () => Promise<Result>): Promise<Result> {
+  async function attempt<Result>(kind: 'read' | 'write', operation: () => Result | Promise<Result>): Promise<Result> {
+    if (kind === 'write' && damage) throw damage
     try {
-      return await run()
+      return await operation()
     } catch (error) {
       if (error instanceof StorageError && error.fault === 'damaged') damage ??= error
       throw error
-    }
-  }
-
-  async function read(...statement: [sql: string, parameters?: Parameters, needsColumns?: boolean]): Promise<Result> {
-    try {
-      return connection.run(...statement)
     } finally {
-      guard.requireNotReplaced()
+      if (kind === 'read') guard.requireNotReplaced()
     }
-  }
-
-  async function write<Result>(pass: () => Promise<Result>): Promise<Result> {
-    if (damage) throw damage
-    return pass()
   }
 
   // A statement that fails because the file is locked has done nothing, and nothing else is retried.
   const run: RunStatement = ({ kind, sql }, ...options) => {
-    const change = () => gate.run(() => thread.runDurably(sql, ...options))
-    const once = () => (kind === 'read' ? read(sql, ...options) : write(change))
-    return retry(() => watch(once), patience)
+    const read = () => connection.run(sql, ...options)
+    const write = () => gate.run(() => writer.runDurably(sql, ...options))
+    return retry(() => attempt(kind, kind === 'read' ? read : write), patience)
   }
 
   return {
@@ -119,8 +109,8 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
 
     // A page is written where a write has failed, or the disk looks full or read-only.
     probe() {
-      const prove = async (isSuspect: boolean) => thread.probe(isSuspect || (await looksUnwritable(file)))
-      return retry(() => watch(() => write(() => gate.probe(prove))), TIMES.request)
+      const prove = async (isSuspect: boolean) => writer.probe(isSuspect || (await looksUnwritable(file)))
+      return retry(() => attempt('write', () => gate.probe(prove)), TIMES.request)
     },
 
     async close() {
@@ -128,7 +118,7 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
       // reader cannot.
       if (!guard.mayClose()) return
       connection.close()
-      await closeThread()
+      await closeWriter()
     },
   }
 }
@@ -177,7 +167,7 @@ async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
  */
 async function beginReading(file: string): Promise<Session> {
   const sizeOf = (suffix: string) => statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0
-  if (sizeOf('-wal') > 0 || sizeOf('-journal') > 0) return openInThread(file, READ_ONLY)
+  if (sizeOf('-wal') > 0 || sizeOf('-journal') > 0) return openInThread(file, { script: READ_ONLY })
   const { run, executeScript, close } = connect(file)
   try {
     executeScript(READ_ONLY)

@@ -4,12 +4,12 @@ import { connect, query, runSql } from '../../../test/helpers/database/databases
 import { loadEngine } from '../../src/address.ts'
 import { openDatabase } from '../../src/database.ts'
 import { StorageError } from '../../src/index.ts'
-import { openThread } from '../../src/sqlite/thread.ts'
+import { openWriter } from '../../src/sqlite/writer.ts'
 import { newMigrated, openNewClient } from '../helpers/open-client.ts'
 
 test('what writes has the settings that durability needs, and what reads cannot write', async () => {
   const { file, url, prisma } = await openNewClient()
-  const { run, close } = await openThread(file)
+  const { run, close } = await openWriter(file)
   const settings = await run('SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys')
   expect(settings.rows).toEqual([['wal', 2n, 1n]])
   await close()
@@ -21,7 +21,7 @@ test('what writes has the settings that durability needs, and what reads cannot 
 })
 
 test('a database whose disk does not support these settings is rejected', async () => {
-  await expect(openThread(':memory:')).rejects.toThrow(
+  await expect(openWriter(':memory:')).rejects.toThrow(
     new StorageError(':memory: does not support journal_mode=WAL and synchronous=FULL: put it on a local disk'),
   )
 })

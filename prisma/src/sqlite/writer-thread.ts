@@ -1,0 +1,153 @@
+// What runs in the thread of a writer, see `openWriter`.
+
+import { parentPort } from 'node:worker_threads'
+import { StorageError } from '../engine.ts'
+import { TIMES } from '../patience.ts'
+import type { ConnectOptions, FileConnection, Parameters, Result } from './connection.ts'
+import { toPlainError } from './errors.ts'
+import { connectGuarded, type GuardedConnection, type OpenedFiles } from './file-guard.ts'
+import { statements } from './statements.ts'
+
+/**
+ * FULL: what is committed survives a power failure. The file does not store it. The write-ahead log goes back into the
+ * file at 4,000 pages, 16 MB: SQLite's default of 1,000 costs a third of the plants a second. It then starts again and
+ * is shrunk to 64 MB: by default it keeps the largest size that it ever had.
+ */
+const SETTINGS = `
+  PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+  PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 64000000`
+
+let opened: GuardedConnection | undefined
+/** Whether a log that was deleted, whose content would end with this process, is back in the file. */
+let isLogSaved = false
+
+/** What the thread does for the one that started it, one command after the other. */
+export const commands = {
+  /**
+   * Opens a file, and returns it and those that SQLite keeps next to it.
+   *
+   * @param script the first statements; default: the settings of what writes for requests, which are checked
+   * @throws {StorageError} if it cannot be used
+   */
+  open(file: string, script = SETTINGS, cache: ConnectOptions['cache'] = 'private'): OpenedFiles {
+    opened = connectGuarded(file, { timeout: TIMES.busy, cache }, (connection) => {
+      connection.executeScript(script)
+      if (script === SETTINGS) checkPragmas(connection, file)
+    })
+    setInterval(saveLog, TIMES.check).unref()
+    return opened.guard.files
+  },
+
+  run: (sql: string, parameters?: Parameters, needsColumns?: boolean): Result =>
+    inPlace((connection) => connection.run(sql, parameters, needsColumns)),
+
+  /**
+   * Runs a statement that writes. Where it changes nothing, it syncs: the database may have what a process that was
+   * killed has written without a sync.
+   */
+  runDurably: (sql: string, parameters?: Parameters, needsColumns?: boolean): Result =>
+    inPlace((connection) => {
+      const result = connection.run(sql, parameters, needsColumns)
+      if (result.changes === 0) writePage(connection)
+      return result
+    }),
+
+  executeScript: (script: string): void => inPlace((connection) => connection.executeScript(script)),
+
+  /**
+   * Runs what requests write, without a plant, and undoes it.
+   *
+   * @param writesPage whether it writes to the disk
+   */
+  probe: (writesPage: boolean): void =>
+    inPlace((connection) => {
+      connection.executeScript('BEGIN IMMEDIATE')
+      try {
+        connection.run(statements.insertPlants.sql, [{ 1: '[]' }])
+      } finally {
+        connection.executeScript('ROLLBACK')
+      }
+      if (writesPage) writePage(connection)
+    }),
+
+  /** Closes the file, and returns whether it did: SQLite would write to files of others. */
+  close(): boolean {
+    saveLog()
+    if (opened?.guard.mayClose() === false) return false
+    opened?.connection.close()
+    opened = undefined
+    return true
+  },
+}
+
+/** Which command to run. */
+export interface Command {
+  readonly id: number
+  readonly name: keyof typeof commands
+  readonly args: readonly unknown[]
+}
+
+/** How a command has ended; an error as `toPlainError` returns it. */
+export type Outcome = { id: number; result: unknown } | { id: number; error: unknown }
+
+parentPort?.on('message', ({ id, name, args }: Command) => parentPort?.postMessage(respond(id, name, args)))
+
+function respond(id: number, name: keyof typeof commands, args: readonly unknown[]): Outcome {
+  const run: (...args: never[]) => unknown = commands[name]
+  try {
+    return { id, result: run(...(args as never[])) }
+  } catch (error) {
+    return { id, error: toPlainError(error) }
+  }
+}
+
+/**
+ * Uses the file, and checks before that it is in place, to keep a statement out of a log next to another database, and
+ * after it, since only then is it certain to be found again.
+ */
+function inPlace<Result>(use: (connection: FileConnection) => Result): Result {
+  const { connection, guard } = opened as GuardedConnection
+  const check = () => {
+    try {
+      guard.requireAll()
+    } catch (error) {
+      saveLog()
+      throw error
+    }
+  }
+  check()
+  try {
+    return use(connection)
+  } finally {
+    check()
+  }
+}
+
+/** Commits a page, unchanged: SQLite then syncs the log with all that was written before. */
+function writePage(connection: FileConnection): void {
+  const [[version] = []] = connection.run('PRAGMA user_version').rows
+  connection.executeScript(`PRAGMA user_version = ${version}`)
+}
+
+/** Writes the log back into the file where it was deleted, once. */
+function saveLog(): void {
+  if (!opened?.guard.isLogMissing()) isLogSaved = false
+  else if (!isLogSaved) isLogSaved = checkpoint(opened.connection)
+}
+
+/** Writes the log back into the file, and returns whether all of it is there. */
+function checkpoint(connection: FileConnection): boolean {
+  try {
+    const [[busy] = []] = connection.run('PRAGMA wal_checkpoint(FULL)').rows
+    return Number(busy) === 0
+  } catch {
+    return false
+  }
+}
+
+/** SQLite ignores settings that it cannot have, such as WAL on some network file systems. */
+function checkPragmas(connection: FileConnection, file: string): void {
+  const [[mode, synchronous] = []] = connection.run('SELECT * FROM pragma_journal_mode, pragma_synchronous').rows
+  if (mode === 'wal' && Number(synchronous) === 2) return
+  throw new StorageError(`${file} does not support journal_mode=WAL and synchronous=FULL: put it on a local disk`)
+}

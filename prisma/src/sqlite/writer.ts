@@ -1,0 +1,131 @@
+/**
+ * A thread that writes to a SQLite file, or uses it for long, so that the event loop waits for no disk. It is
+ *
+ * - open: it runs one command after the other;
+ * - blocked, while one of its files is missing: it rejects all that it is asked to run, and writes the log back into
+ *   the file if that is what is missing; once it is in place again, it is open. Where another file has the name of one
+ *   of its files, it stays so;
+ * - closed: its file is closed, the thread has ended, and commands fail. The end of a process waits for the statement
+ *   that runs, which nothing ends; a disk that hangs keeps it until a service manager kills it;
+ * - left, where it was blocked as it was to close: SQLite would write to the files of others as it closes, also at the
+ *   end of the process, which is then SIGKILL;
+ * - failed, where it ended by itself, such as for lack of memory: that is an uncaught exception of this process.
+ */
+
+import path from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { Transaction } from '../engine.ts'
+import { retry, TIMES } from '../patience.ts'
+import type { ConnectOptions } from './connection.ts'
+import { toError } from './errors.ts'
+import type { OpenedFiles } from './file-guard.ts'
+import { toConnection } from './prisma-adapter.ts'
+import type { Command, commands, Outcome } from './writer-thread.ts'
+
+type Commands = typeof commands
+
+/** What uses a file in a thread of its own. It keeps the process running only during a command. */
+export type Writer = {
+  readonly [Name in Exclude<keyof Commands, 'open' | 'close'>]: (
+    ...args: Parameters<Commands[Name]>
+  ) => Promise<ReturnType<Commands[Name]>>
+} & {
+  /** The file, and those that SQLite keeps next to it. */
+  readonly files: OpenedFiles
+  /** Closes the file and ends the thread, unless the files are not its own any more. */
+  close(): Promise<void>
+}
+
+/** A command without an outcome. */
+interface Pending {
+  resolve(result: unknown): void
+  reject(error: unknown): void
+}
+
+// This file is TypeScript in development and in tests, JavaScript once it is built.
+const program = new URL(`./writer-thread${path.extname(import.meta.filename)}`, import.meta.url)
+
+/** How to open a file. */
+export interface WriterOptions extends Pick<ConnectOptions, 'cache'> {
+  /** The first statements. Default: the settings of what writes for requests, which are checked. */
+  readonly script?: string
+  /** How long to wait for another process's lock, in milliseconds. Default: as a startup does. */
+  readonly patience?: number
+}
+
+/**
+ * Opens a file in a thread of its own.
+ *
+ * @throws {StorageError} if it cannot be used
+ */
+export async function openWriter(
+  file: string,
+  { script, cache, patience = TIMES.task }: WriterOptions = {},
+): Promise<Writer> {
+  // No module that is preloaded for the server, such as one that measures its requests.
+  const worker = new Worker(program, { execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } })
+  const pending = new Map<number, Pending>()
+  let failure: Error | undefined
+  let lastId = 0
+
+  function fail(): never {
+    failure = new Error('The thread that uses SQLite has ended: check the limits of memory')
+    throw failure
+  }
+
+  worker.on('exit', fail)
+  // By their ids: other code in the thread, such as a watcher's, may send messages of its own.
+  worker.on('message', (outcome: Outcome) => {
+    const command = pending.get(outcome.id)
+    pending.delete(outcome.id)
+    if (pending.size === 0) worker.unref()
+    if ('error' in outcome) command?.reject(toError(outcome.error))
+    else command?.resolve(outcome.result)
+  })
+  worker.unref()
+
+  /** Makes a function that lets the thread run a command. */
+  const command =
+    <Name extends keyof Commands>(name: Name) =>
+    (...args: Parameters<Commands[Name]>): Promise<ReturnType<Commands[Name]>> =>
+      new Promise((resolve, reject) => {
+        if (failure) throw failure
+        const id = ++lastId
+        pending.set(id, { resolve: resolve as Pending['resolve'], reject })
+        worker.ref()
+        worker.postMessage({ id, name, args } satisfies Command)
+      })
+
+  const [open, closeFile] = [command('open'), command('close')]
+  async function close(): Promise<void> {
+    if (await closeFile()) await worker.off('exit', fail).terminate()
+    else process.once('exit', endNow)
+    failure ??= new Error('The thread that uses SQLite is closed')
+  }
+  const files = await retry(() => open(file, script, cache), patience).catch(async (error) => {
+    await close()
+    throw error
+  })
+  const [run, runDurably] = [command('run'), command('runDurably')]
+  return { files, run, runDurably, executeScript: command('executeScript'), probe: command('probe'), close }
+}
+
+/** Ends the process without joining its threads. Linux ignores the signal of a container's first process. */
+function endNow(): never {
+  process.kill(process.pid, 'SIGKILL')
+  process.abort()
+}
+
+/**
+ * Opens a connection in a thread of its own, and runs its first statements. A migration takes long, a disk may hang, and
+ * SQLite may sync a log that a killed process has left.
+ */
+export async function openInThread(file: string, options: WriterOptions): Promise<Transaction> {
+  const { run, executeScript, close } = await openWriter(file, options)
+  return {
+    connection: toConnection(run, executeScript),
+    commit: () => executeScript('COMMIT'),
+    // What is committed stays, and an error of what failed before is the one to report.
+    [Symbol.asyncDispose]: () => close().catch(() => {}),
+  }
+}
