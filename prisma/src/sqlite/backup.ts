@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import path from 'node:path'
-import { type OnProgress, StorageError } from '../engine.ts'
+import { type OnProgress, type Session, StorageError } from '../engine.ts'
 import { retry, TIMES } from '../patience.ts'
-import { READ_SCHEMA } from './connection.ts'
+import { locate, READ_SCHEMA } from './connection.ts'
 import { stateError, translate } from './errors.ts'
 import { openInThread } from './writer.ts'
 
@@ -14,7 +13,17 @@ const PROGRESS_INTERVAL = 100
 /** The end of the names that SQLite gives the files next to a database: it would take such a backup for one of them. */
 const NEXT_TO_DATABASE = /-(wal|shm|journal)$/i
 
-/** Copies a SQLite file, in a thread of its own. */
+/** Locks a draft until its connection is closed. The journal of what writes to it is in memory, not a file next to it. */
+const LOCK = 'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; ROLLBACK'
+/** Leaves the draft that it writes to locked, and not the database. */
+const READ_DATABASE = `PRAGMA locking_mode = EXCLUSIVE; PRAGMA main.locking_mode = NORMAL; ${READ_SCHEMA}`
+/** The drafts of this process, which a lock keeps from other processes only. */
+const drafts = new Set<string>()
+
+/**
+ * Copies a SQLite file, in threads of its own. A process that is killed leaves a draft, `FILE.incomplete`, which the
+ * next backup to this file removes.
+ */
 export async function backup(file: string, target: string, onProgress?: OnProgress): Promise<void> {
   const folder = path.dirname(target)
   // The disk of the folder may not be mounted: creating the folder would put the backup on the wrong disk.
@@ -23,34 +32,68 @@ export async function backup(file: string, target: string, onProgress?: OnProgre
     throw new StorageError(`${target} has the name of a file that SQLite keeps next to a database: choose another name`)
   }
   if (existsSync(target)) throw taken(target)
-  // Another backup may have the same target.
-  const draft = `${target}.${randomUUID()}.incomplete`
-  const removeDraft = () => {
-    for (const file of [draft, `${draft}-journal`]) rmSync(file, { force: true })
-  }
-  // A signal may end the process while the thread writes. It may create the file again after the first one, and the
-  // process may be killed before the second one.
-  process.prependListener('exit', removeDraft).on('exit', removeDraft)
+  const draft = `${target}.incomplete`
+  if (drafts.has(draft)) throw inUse(draft)
+  drafts.add(draft)
   try {
-    // Only its owner may read it.
-    closeSync(openSync(draft, 'wx', 0o600))
-    await writeDraft(file, draft, target, onProgress)
-    await sync(draft, 'r+')
-    giveName(draft, target)
-    await syncFolder(folder).catch((error) => {
-      rmSync(target)
-      throw error
-    })
+    const copy = await createDraft(draft)
+    let handle: FileHandle | undefined
+    try {
+      await writeDraft(file, draft, copy, target, onProgress)
+      // Windows syncs no file that is open to read only.
+      handle = await open(draft, 'r+')
+      await handle.sync()
+      giveName(draft, target)
+      await syncFolder(folder).catch((error) => {
+        rmSync(target)
+        throw error
+      })
+    } finally {
+      await removeDraft(draft, copy)
+      // This would end the lock of the whole process.
+      await handle?.close()
+    }
   } catch (error) {
     throw translate(error, target)
   } finally {
-    removeDraft()
-    process.off('exit', removeDraft).off('exit', removeDraft)
+    drafts.delete(draft)
   }
 }
 
 function taken(target: string): StorageError {
   return new StorageError(`${target} already exists: choose another name for the copy`)
+}
+
+function inUse(draft: string): StorageError {
+  return new StorageError(`${draft} is being written by another backup: wait for it, or choose another name`)
+}
+
+/** Creates an empty draft and locks it, after removing one that no process has locked. */
+async function createDraft(draft: string): Promise<Session> {
+  const lock = () => openInThread(draft, { script: LOCK, cache: 'shared', patience: 0 })
+  try {
+    if (existsSync(draft)) {
+      // One that is damaged has passed the lock too.
+      const left = await lock().catch((error) => (error.fault === 'damaged' ? undefined : Promise.reject(error)))
+      await removeDraft(draft, left)
+    }
+    // Only its owner may read it.
+    closeSync(openSync(draft, 'wx', 0o600))
+    const copy = await lock()
+    // Fails if another backup has removed it before it was locked.
+    await copy.connection.query(READ_SCHEMA)
+    return copy
+  } catch (error) {
+    const { code, fault } = error as NodeJS.ErrnoException & StorageError
+    throw code === 'EEXIST' || fault === 'locked' || fault === 'read-only' ? inUse(draft) : error
+  }
+}
+
+/** Removes a draft and then ends its lock; on Windows, which removes no file that is open, the other way round. */
+async function removeDraft(draft: string, lock?: Session): Promise<void> {
+  if (process.platform === 'win32') await lock?.[Symbol.asyncDispose]()
+  rmSync(draft, { force: true })
+  await lock?.[Symbol.asyncDispose]()
 }
 
 /**
@@ -67,25 +110,28 @@ function giveName(draft: string, target: string): void {
 
 /** Makes the names in a folder survive a power failure. Network disks and Windows cannot sync folders. */
 export async function syncFolder(folder: string): Promise<void> {
-  await sync(folder, 'r').catch((error) => {
-    if (/^(EIO|ENOSPC|EDQUOT)$/.test(error.code)) throw error
-  })
-}
-
-/** @param flags how to open it: Windows syncs no file that is open to read only, and nothing writes to a folder */
-async function sync(name: string, flags: 'r' | 'r+'): Promise<void> {
-  const handle = await open(name, flags)
-  await handle.sync().finally(() => handle.close())
+  try {
+    const handle = await open(folder, 'r')
+    await handle.sync().finally(() => handle.close())
+  } catch (error) {
+    if (/^(EIO|ENOSPC|EDQUOT)$/.test(String((error as NodeJS.ErrnoException).code))) throw error
+  }
 }
 
 /** Writes and checks a draft. */
-async function writeDraft(file: string, draft: string, target: string, onProgress?: OnProgress): Promise<void> {
+async function writeDraft(
+  file: string,
+  draft: string,
+  copy: Session,
+  target: string,
+  onProgress?: OnProgress,
+): Promise<void> {
   const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
   const timer = onProgress && setInterval(() => onProgress(sizeOf(draft), sizeOf(file)), PROGRESS_INTERVAL)
   try {
-    await using database = await openInThread(file, { script: READ_SCHEMA })
-    await retry(() => database.connection.query('VACUUM INTO $1', draft), TIMES.task)
-    await using copy = await openInThread(draft, { script: READ_SCHEMA })
+    await using database = await openInThread(file, { script: READ_DATABASE })
+    const url = locate(draft, { mode: 'rw', cache: 'shared' })
+    await retry(() => database.connection.query('VACUUM INTO $1', url), TIMES.task)
     const [row] = await copy.connection.query('PRAGMA integrity_check')
     const problem = row?.['integrity_check']
     if (problem !== 'ok') throw new StorageError(`the copy ${draft} is damaged (${problem}): check the database`)

@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { connect, runSql } from '../../../test/helpers/database/databases.ts'
+import { connect, query, runSql } from '../../../test/helpers/database/databases.ts'
 import { mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/disks.ts'
 import { until } from '../../../test/helpers/programs.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
@@ -51,9 +51,8 @@ test('where the name of a backup is taken while it is made, that file stays, and
   const other = connect(file)
   other.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
   const backup = expect(backupDatabase(url, copy)).rejects.toThrow('already exists')
-  const findDraft = () => readdirSync(path.dirname(copy)).find((name) => /^copy\.db\..*\.incomplete$/.test(name))
-  await until(() => findDraft() !== undefined)
-  const draft = path.join(path.dirname(copy), String(findDraft()))
+  const draft = `${copy}.incomplete`
+  await until(() => existsSync(draft))
   // Only its owner may read it.
   expect((statSync(draft).mode & 0o777).toString(8)).toBe('600')
   writeFileSync(copy, 'other')
@@ -61,6 +60,31 @@ test('where the name of a backup is taken while it is made, that file stays, and
   await backup
   expect(readdirSync(path.dirname(copy))).toEqual(['copy.db'])
   expect(readFileSync(copy, 'utf8')).toBe('other')
+})
+
+test('of backups to one file at the same time, one is made; a draft that no process has is replaced, also a damaged one', async () => {
+  const { url } = await newMigrated()
+  const copy = path.join(temporaryFolder(), 'copy.db')
+  for (const left of ['', 'x'.repeat(5_000)]) {
+    writeFileSync(`${copy}.incomplete`, left)
+    const [made, rejected] = await Promise.allSettled([1, 2].map(() => backupDatabase(url, copy)))
+    expect(made).toMatchObject({ status: 'fulfilled' })
+    expect(rejected).toMatchObject({
+      status: 'rejected',
+      reason: { message: `${copy}.incomplete is being written by another backup: wait for it, or choose another name` },
+    })
+    expect(readdirSync(path.dirname(copy))).toEqual(['copy.db'])
+    expect(await query(`file:${copy}`, 'SELECT count(*) AS count FROM "Plant"')).toEqual([{ count: 0 }])
+    rmSync(copy)
+  }
+})
+
+test('a draft that another process has locked is not touched', async () => {
+  const { url } = await newMigrated()
+  const copy = path.join(temporaryFolder(), 'copy.db')
+  const other = connect(`${copy}.incomplete`)
+  other.exec('CREATE TABLE "Other" (x); BEGIN EXCLUSIVE')
+  await expectRejection(url, copy, `${copy}.incomplete is being written by another backup`)
 })
 
 test.skipIf(whyNoSmallDisk())('a full disk is reported for the copy, and nothing is left on it', async () => {
