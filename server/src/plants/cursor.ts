@@ -66,10 +66,7 @@ export function createCursors(readSecret: () => Promise<Buffer>): Cursors {
   }
 }
 
-interface Keys {
-  readonly mac: Buffer
-  readonly cipher: Buffer
-}
+type Keys = Readonly<Record<'mac' | 'cipher', Buffer>>
 
 function derive(secret: Buffer, use: string): Buffer {
   return createHmac('sha256', secret).update(use).digest()

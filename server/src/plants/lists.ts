@@ -9,11 +9,10 @@ import { createTimeSlices } from '../requests/time-slices.ts'
 /** How many plants the first piece of a list may have, and any piece. */
 const FIRST_PIECE_PLANTS = 512
 const MAX_PIECE_PLANTS = 1_024
-const MEBIBYTE = 2 ** 20
-/** The size of all cached pieces, each with {@link PIECE_BYTES}, in bytes. */
-const MAX_CACHE_BYTES = 16 * MEBIBYTE
-/** The size of the longest list that is cached whole, and read before it is sent. */
-const MAX_LIST_BYTES = MEBIBYTE
+/** The size of the longest text that is read before it is sent, and is cached whole if it is a list, in bytes. */
+const MAX_LIST_BYTES = 2 ** 20
+/** The size of all cached pieces, each with {@link PIECE_BYTES}. */
+const MAX_CACHE_BYTES = 16 * MAX_LIST_BYTES
 /** What a cached piece takes in memory besides its JSON: the name of the account, objects, and a place in a map. */
 const PIECE_BYTES = 1_024
 
