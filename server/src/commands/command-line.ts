@@ -107,7 +107,7 @@ function createRunner({ environment, stdout, stderr }: Required<Surroundings>): 
   return async (command, { variables = environment, log = stderr } = {}) => {
     const settings = readSettings(variables)
     const { logger, flush } = await createLog(settings.logLevel, log)
-    const { progress, notice, end } = createProgress(stderr)
+    const { progress, end } = createProgress(stderr)
     if (log !== stderr) end()
     const print = (text: string) => {
       end()
@@ -115,7 +115,7 @@ function createRunner({ environment, stdout, stderr }: Required<Surroundings>): 
     }
     let isLogged = false
     try {
-      await command({ settings, logger, print, progress, notice, isTerminal: stdout.isTTY === true })
+      await command({ settings, logger, print, progress, isTerminal: stdout.isTTY === true })
     } finally {
       end()
       isLogged = await flush()

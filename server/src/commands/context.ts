@@ -10,8 +10,6 @@ export interface Context {
   print(text: string): Promise<void>
   /** Shows on standard error what the command does now, and how far that is, once it takes long. */
   progress(text: string): void
-  /** Prints a line on standard error, now. */
-  notice(text: string): void
   /** Whether standard output is a terminal. */
   isTerminal: boolean
 }
@@ -35,7 +33,7 @@ const CLEAR = '\r\u001b[K'
  * Shows what a command is doing, once that takes long: on a terminal in one line that changes, elsewhere in a line every
  * ten seconds. `end` stops showing it, and removes it from a terminal.
  */
-export function createProgress(stream: LogStream): Pick<Context, 'progress' | 'notice'> & { end(): void } {
+export function createProgress(stream: LogStream): Pick<Context, 'progress'> & { end(): void } {
   // What has no end to measure is for people who wait.
   let current = stream.isTTY ? 'Waiting for the database' : ''
   let isShown = false
@@ -48,9 +46,6 @@ export function createProgress(stream: LogStream): Pick<Context, 'progress' | 'n
   return {
     progress(text) {
       current = text
-    },
-    notice(text) {
-      stream.write(`${stream.isTTY ? CLEAR : ''}${text}\n`)
     },
     end() {
       clearInterval(timer)

@@ -42,14 +42,11 @@ export async function checkReadiness({ settings: { adminHost, adminPort }, print
 }
 
 /** Migrates the database and prints what was applied, or only checks that nothing would be. */
-export async function migrate(
-  { settings, print, progress, notice }: Context,
-  { check }: { check?: boolean },
-): Promise<void> {
+export async function migrate({ settings, print, progress }: Context, { check }: { check?: boolean }): Promise<void> {
   if (check) await checkMigrated(settings.databaseUrl)
   const onMigration = (name: string, done: number, total: number) =>
     progress(`Applying the migration ${name}, ${done + 1} of ${total}`)
-  const options = { onMigration, onWaiting: notice }
+  const options = { onMigration, onWaiting: progress }
   const { applied } = check ? { applied: [] } : await migrateDatabase(settings.databaseUrl, undefined, options)
   await print(applied.length === 0 ? 'The database is up to date.' : `Applied: ${applied.join(', ')}`)
 }
@@ -64,14 +61,14 @@ export async function backup({ settings, print, progress }: Context, file: strin
 }
 
 /** Copies a database to another one and prints the result. */
-export async function copy({ settings, print, progress, notice }: Context, { from, to }: CopyOptions): Promise<void> {
+export async function copy({ settings, print, progress }: Context, { from, to }: CopyOptions): Promise<void> {
   if (from === undefined && to === undefined) {
     throw new OperatorError('name the source with --from or the target with --to; the other one is DATABASE_URL')
   }
   const urls = [readUrl(from ?? settings.databaseUrl), readUrl(to ?? settings.databaseUrl)] as const
   const onProgress = (done: number, total: number) =>
     progress(`Copying: ${done.toLocaleString('en-US')} of ${formatCount(total, 'plant')}`)
-  const { source, target, plants, tokens } = await copyDatabase(...urls, { onProgress, onWaiting: notice })
+  const { source, target, plants, tokens } = await copyDatabase(...urls, { onProgress, onWaiting: progress })
   const name = target.charAt(0).toUpperCase() + target.slice(1)
   await print(
     `${name} is now a copy of ${source}: ${formatCount(plants, 'plant')} and ${formatCount(tokens, 'token')}.`,
