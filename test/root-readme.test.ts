@@ -7,7 +7,7 @@ import { contract } from '@plant-store/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isLong } from './helpers/long-tests.ts'
 import { codeBlocks, shell } from './helpers/production/guide.ts'
-import { root } from './helpers/programs.ts'
+import { freePort, root } from './helpers/programs.ts'
 import { startTestServer, type TestServer } from './helpers/server/start-test-server.ts'
 import { temporaryFolder } from './helpers/temporary.ts'
 
@@ -26,8 +26,16 @@ function environment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   return { PATH, HOME, DATABASE_URL: server.databaseUrl, ...extra }
 }
 
+test('the command that waits ends once requests are served', async () => {
+  const [wait = ''] = blocks('sh').filter((code) => code.includes('--retry'))
+  const port = await freePort()
+  const waited = shell(wait.replace('3000', String(port)))
+  await using _server = await startTestServer({ port })
+  expect(await waited).toBe('')
+})
+
 test('the curl calls with a new token respond as shown, and so does an error', async () => {
-  const [create = ''] = blocks('sh').filter((code) => code.includes('curl'))
+  const [create = ''] = blocks('sh').filter((code) => code.includes('token create'))
   const [, list = ''] = /`(curl [^`]+)`/.exec(readme) ?? []
   const [plant = ''] = blocks('json')
   const script = `${create}\n${list}`.replaceAll('http://127.0.0.1:3000', server.url)
