@@ -3,6 +3,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { extname } from 'node:path'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { root, runToSuccess } from '../../../test/helpers/programs.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { exchange, readResponses } from '../helpers/connection.ts'
 import { request, withToken } from '../helpers/requests.ts'
@@ -22,6 +23,27 @@ test('GET /openapi.json responds with the document of the contract for PUBLIC_UR
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
   expect(await response.json()).toEqual({ ...createOpenApiDocument(), servers: [{ url: PUBLIC_URL }] })
 })
+
+const document = createOpenApiDocument()
+const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods))
+const samples = operations.flatMap(({ operationId, 'x-codeSamples': own = [] }) =>
+  own.map((each) => ({ operationId, ...each })),
+)
+const [{ source: create = '' } = {}] = samples.filter(({ lang }) => lang === 'Shell')
+
+test.each(samples)(
+  'the sample of $operationId in $lang runs as it is, where the plant of createPlant exists',
+  async ({ source }) => {
+    const { token } = await server.createToken({ account: crypto.randomUUID() })
+    const env = { ...process.env, PLANT_STORE_URL: server.url, PLANT_STORE_TOKEN: token }
+    const flags = ['--conditions=@plant-store/source', '--input-type=module', '--eval']
+    for (const code of [create, source]) {
+      const command = code.startsWith('curl') ? ['sh', '-c', code] : [process.execPath, ...flags, code]
+      // The package imports itself there.
+      await runToSuccess(command, { env, cwd: `${root}client` })
+    }
+  },
+)
 
 const forwarded = {
   Host: 'plants:3000',
@@ -73,7 +95,7 @@ test('GET /docs loads everything from this server, with the security headers of 
     const headers = ['x-content-type-options', 'content-type'].map((name) => response.headers.get(name))
     expect([response.status, ...headers], path).toEqual([200, 'nosniff', MEDIA_TYPES[extname(path)]])
     expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; .*frame-ancestors 'none'$/)
-    if (path.endsWith('swagger-ui-bundle.js')) continue
+    if (/swagger-ui-bundle\.js$|\.json$/.test(path)) continue
     for (const [reference] of (await response.text()).matchAll(/(?<=(?:href|src)="|from ')[^"']+/g)) {
       const { origin, pathname } = new URL(reference, server.url + path)
       expect(origin, reference).toBe(server.url)
