@@ -1,6 +1,5 @@
 export { DEFAULT_DATABASE_URL, databaseUrl, nameDatabase } from './address.ts'
 export { baseFolder, runsFromRepository } from './base-folder.ts'
-export { copyDatabase } from './copy.ts'
 export type { Database } from './database.ts'
 export { backupDatabase, openDatabase } from './database.ts'
 export { type OnProgress, StorageError, storageFaults } from './engine.ts'

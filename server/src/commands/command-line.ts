@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 import { inspect } from 'node:util'
-import { DEFAULT_DATABASE_URL, StorageError } from '@plant-store/prisma'
+import { StorageError } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
 import { readVersion } from '../installation.ts'
 import { OperatorError } from '../operator-error.ts'
@@ -8,7 +8,7 @@ import { type Environment, readSettings } from '../settings.ts'
 import { loadSettingsFile } from '../settings-file.ts'
 import { createLog, type LogStream } from '../telemetry/log.ts'
 import { type Context, createProgress, escapeInvisible } from './context.ts'
-import { backup, type CopyOptions, checkReadiness, copy, migrate } from './maintenance.ts'
+import { backup, checkReadiness, migrate } from './maintenance.ts'
 import { createToken, listTokens, revokeToken } from './token.ts'
 
 const EXIT_FAILURE = 1
@@ -46,7 +46,7 @@ export async function runCommandLine(
 }
 
 function createProgram(surroundings: Required<Surroundings>): Command {
-  const { environment, stdout, stderr } = surroundings
+  const { stdout, stderr } = surroundings
   const run = createRunner(surroundings)
   const program = new Command('plant-store')
     .description('Runs the plant store and manages its tokens and database. Its settings are environment variables.')
@@ -62,7 +62,7 @@ function createProgram(surroundings: Required<Surroundings>): Command {
     .command('serve')
     .description('serve the API until SIGTERM or SIGINT')
     // The other commands do not load it.
-    .action(() => run(async (context) => (await import('./serve.ts')).serve(context), { log: stdout }))
+    .action(() => run(async (context) => (await import('./serve.ts')).serve(context), stdout))
   program
     .command('ready')
     .description('ask the admin port whether the server is ready; if not, it prints why')
@@ -78,34 +78,19 @@ function createProgram(surroundings: Required<Surroundings>): Command {
     .description('copy a SQLite database to a file, even while a server writes to it')
     .argument('<file>', 'where to write the copy; the file must not exist')
     .action((file) => run((context) => backup(context, file)))
-  program
-    .command('copy')
-    .description('copy tokens and plants from SQLite to PostgreSQL')
-    .option('--from <url>', 'the database to copy, which is only read (default: DATABASE_URL)')
-    .option('--to <url>', 'the database to copy to (default: DATABASE_URL)')
-    .addHelpText('after', ABOUT_COPY)
-    .action((options: CopyOptions) => {
-      // Where both are given, DATABASE_URL is not used, and may be missing in production too.
-      const variables = { ...environment, ...(options.from && options.to && { DATABASE_URL: DEFAULT_DATABASE_URL }) }
-      return run((context) => copy(context, options), { variables })
-    })
   return program
 }
 
 /**
  * Runs a command with the settings.
  *
- * @param options `variables` that the settings are read from, and the stream of the `log`. Default: the environment,
- *   and standard error
+ * @param log the stream of the log. Default: standard error
  */
-type Run = (
-  command: (context: Context) => Promise<void>,
-  options?: { variables?: Environment; log?: LogStream },
-) => Promise<void>
+type Run = (command: (context: Context) => Promise<void>, log?: LogStream) => Promise<void>
 
 function createRunner({ environment, stdout, stderr }: Required<Surroundings>): Run {
-  return async (command, { variables = environment, log = stderr } = {}) => {
-    const settings = readSettings(variables)
+  return async (command, log = stderr) => {
+    const settings = readSettings(environment)
     const { logger, flush } = await createLog(settings.logLevel, log)
     const { progress, end } = createProgress(stderr)
     if (log !== stderr) end()
@@ -151,13 +136,6 @@ function addTokenCommands(program: Command, run: Run): void {
     .argument('<id>', 'the id that "token list" shows')
     .action((id) => run((context) => revokeToken(context, id)))
 }
-
-const ABOUT_COPY = `
-Stop the servers of both databases first. The target must be empty; if the copy
-fails, it still is, and you can run the command again.
-
-Other users of the machine may see the arguments of a process, so pass a URL
-with a password as DATABASE_URL, or the password as PGPASSWORD.`
 
 /**
  * Writes a line, and waits until the system has taken it.

@@ -1,24 +1,11 @@
-/** The commands that look after a server and its database: ready, migrate, backup, copy. */
+/** The commands that look after a server and its database: ready, migrate, backup. */
 import path from 'node:path'
-import {
-  backupDatabase,
-  checkMigrated,
-  copyDatabase,
-  databaseUrl,
-  migrateDatabase,
-  StorageError,
-} from '@plant-store/prisma'
+import { backupDatabase, checkMigrated, migrateDatabase } from '@plant-store/prisma'
 import { OperatorError } from '../operator-error.ts'
 import type { Context } from './context.ts'
 
 /** How long the server may take to respond, in milliseconds: it gives up on its database after 2.5 s. */
 const READY_TIMEOUT = 4_000
-
-/** The options of `copy`, as typed in. */
-export interface CopyOptions {
-  from?: string
-  to?: string
-}
 
 /**
  * Asks the admin port whether the server is ready, and prints that it is.
@@ -55,36 +42,11 @@ export async function migrate({ settings, print, progress }: Context, { check }:
 export async function backup({ settings, print, progress }: Context, file: string): Promise<void> {
   const target = path.resolve(file)
   await backupDatabase(settings.databaseUrl, target, (done, total) =>
-    progress(`Copying the database: ${formatCount(done, 'byte')} of at most ${formatCount(total, 'byte')}`),
+    progress(`Copying the database: ${formatBytes(done)} of at most ${formatBytes(total)}`),
   )
   await print(`The database is copied to ${target}.`)
 }
 
-/** Copies a database to another one and prints the result. */
-export async function copy({ settings, print, progress }: Context, { from, to }: CopyOptions): Promise<void> {
-  if (from === undefined && to === undefined) {
-    throw new OperatorError('name the source with --from or the target with --to; the other one is DATABASE_URL')
-  }
-  const urls = [readUrl(from ?? settings.databaseUrl), readUrl(to ?? settings.databaseUrl)] as const
-  const onProgress = (done: number, total: number) =>
-    progress(`Copying: ${done.toLocaleString('en-US')} of ${formatCount(total, 'plant')}`)
-  const { source, target, plants, tokens } = await copyDatabase(...urls, { onProgress, onWaiting: progress })
-  const name = target.charAt(0).toUpperCase() + target.slice(1)
-  await print(
-    `${name} is now a copy of ${source}: ${formatCount(plants, 'plant')} and ${formatCount(tokens, 'token')}.`,
-  )
-}
-
-/** Reads a URL that may be an argument: an invalid one is a mistake of the command, not of the database. */
-function readUrl(url: string): string {
-  try {
-    return databaseUrl(url)
-  } catch (error) {
-    if (!(error instanceof StorageError)) throw error
-    throw new OperatorError(error.message, 2, error)
-  }
-}
-
-function formatCount(rows: number, name: string): string {
-  return `${rows.toLocaleString('en-US')} ${name}${rows === 1 ? '' : 's'}`
+function formatBytes(bytes: number): string {
+  return `${bytes.toLocaleString('en-US')} byte${bytes === 1 ? '' : 's'}`
 }

@@ -109,7 +109,6 @@ test.each<[command: string, mistake: Record<string, string>, message: RegExp]>([
   ['ready', { ADMIN_PORT: '0' }, /^plant-store: ADMIN_PORT must be a port, such as 3001/],
   ['migrate', { DATABASE_URL: 'postgresql://h:1,i:2/d' }, /DATABASE_URL is not a URL of one host/],
   ['token list', { NODE_ENV: 'production', DATABASE_URL: '' }, /DATABASE_URL must be set with NODE_ENV=production/],
-  ['copy --from file:x.db', { NODE_ENV: 'production', DATABASE_URL: '' }, /DATABASE_URL must be set/],
 ])('wrong settings let %s exit with 2, so that it is not restarted for ever: %o', async (...row) => {
   const [command, mistake, message] = row
   const result = await runInProcess(command.split(' '), { ...environment, PORT: '0', ...mistake })

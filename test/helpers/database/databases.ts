@@ -127,11 +127,6 @@ export async function query<Row>(url: string, sql: string): Promise<Row[]> {
 /** Begins a transaction that lets others read and not write. */
 export const LOCK_WRITES = engine === 'sqlite' ? 'BEGIN IMMEDIATE' : 'BEGIN; LOCK TABLE "Plant" IN EXCLUSIVE MODE'
 
-/** Finds what waits for a lock in a PostgreSQL database. */
-export const SELECT_WAITING = `
-  SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
-  WHERE NOT granted AND datname = current_database()`
-
 /** Makes every plant with this name fail, and returns a function that ends that. */
 export async function rejectName(url: string, name: string, message: string): Promise<() => Promise<void>> {
   if (engine === 'sqlite') {
