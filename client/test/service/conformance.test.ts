@@ -174,7 +174,7 @@ describe.each([
     expect(received.body).toEqual(isError ? { error: BigInt(response), message: expect.any(String) } : exact(response))
     expect(await stored(), 'what is stored afterwards').toEqual(asStored(after))
     const listed = after.map((plant) => PlantSchema.parse(plant))
-    expect(exact(await client.getPlants()), 'the list afterwards').toEqual(exact(listed))
+    expect(exact(await client.getPlants()), 'the list afterwards (its trigger compares columns)').toEqual(exact(listed))
     expect(await other.stored(), 'what another account has').toEqual(asStored(PLANTS))
   })
 

@@ -146,7 +146,10 @@ test('a plant that is deleted before it can be compared is stored again, three t
 const PLANT = `"account" = 'ACCOUNT' AND "id" = '0'`
 const changes: [name: string, statement: string][] = [
   ['an insert', `INSERT INTO "Plant" ("account", "id", "name") VALUES ('ACCOUNT', 'new', 'x')`],
-  ['an update', `UPDATE "Plant" SET "name" = 'changed' WHERE ${PLANT}`],
+  ...['name', 'tag', 'id'].map((each): [string, string] => [
+    `an update of the ${each}`,
+    `UPDATE "Plant" SET "${each}" = 'changed' WHERE ${PLANT}`,
+  ]),
   ['a deletion', `DELETE FROM "Plant" WHERE ${PLANT}`],
   ['a move to another account', `UPDATE "Plant" SET "account" = 'elsewhere', "id" = 'ACCOUNT' WHERE ${PLANT}`],
   ['a move from another account', `UPDATE "Plant" SET "account" = 'ACCOUNT', "id" = '9' WHERE "account" = 'OTHER'`],
@@ -155,6 +158,21 @@ const changes: [name: string, statement: string][] = [
     : ['a truncation', 'TRUNCATE "Plant"'],
   ['an emptied table of versions', engine === 'sqlite' ? 'DELETE FROM "ListVersion"' : 'TRUNCATE "ListVersion"'],
 ]
+
+test('an update that changes nothing which a list is made of leaves its version', async () => {
+  const [account, other] = [newAccount(), newAccount()]
+  for (const each of [account, other]) await database.plants.create(rowsOf(each, 'a', 'b'))
+  const before = [await stateOf(account), await stateOf(other)]
+  await runSql(
+    url,
+    `UPDATE "Plant" SET "name" = "name", "createdAt" = CURRENT_TIMESTAMP WHERE "account" = '${account}'`,
+  )
+  expect([await stateOf(account), await stateOf(other)]).toEqual(before)
+  // Of the plants of one statement, one is another.
+  await runSql(url, `UPDATE "Plant" SET "tag" = CASE "account" WHEN '${other}' THEN 'x' ELSE "tag" END`)
+  expect(await stateOf(account)).toEqual(before[0])
+  expect((await stateOf(other)).version).not.toBe(before[1]?.version)
+})
 
 test.each(changes)('%s by another program changes the version of the list', async (name, statement) => {
   const [account, other, untouched] = [newAccount(), newAccount(), newAccount()]
