@@ -24,51 +24,28 @@ const EXAMPLE = 'postgresql://user:password@localhost:5432/plants'
 const URL_SHAPE = /^([a-z]+:\/\/[^/?#]*)(?:\/([^@#?]*))?(?:\?([^@#]*))?$/i
 const NOT_A_URL =
   'is not a URL of one host: percent-encode special characters, such as # as %23, / as %2F and @ as %40, and name the one host that leads to the primary'
-const PARAMETERS = 'docs/production/several-machines/README.md'
 
-/** Parameters that are used, or have only one value that changes nothing here. */
-const USED: Readonly<Record<string, RegExp>> = {
+/** The parameters that may stand in a DATABASE_URL, with the values of each. */
+const PARAMETERS: Readonly<Record<string, RegExp>> = {
   application_name: /./,
-  channel_binding: /^(disable|prefer|require)$/,
   // With a single connection, one statement that waits would keep /readyz from asking what it waits for.
   connection_limit: /^([2-9]|[1-9]\d{1,2}|1000)$/,
-  gssencmode: /^(disable|prefer)$/,
   host: /./,
   options: /./,
   pgbouncer: /^(true|false)$/,
   port: /^[1-9]\d{0,4}$/,
-  requiressl: /^0$/,
-  schema: /^public$/,
   sslcert: /./,
-  sslcertmode: /^allow$/,
   sslkey: /./,
   sslmode: /^(disable|prefer|require|verify-ca|verify-full)$/,
-  sslnegotiation: /^postgres$/,
   sslrootcert: /./,
-  // Every connection is to a primary, which can be written.
-  target_session_attrs: /^(any|primary|read-write)$/,
-  uselibpqcompat: /^true$/,
 }
-/** Parameters of libpq, Prisma and hosts that change nothing here: time limits and the like, which are fixed. */
-const IGNORED =
-  /^(connect_timeout|pool_timeout|socket_timeout|statement_cache_size|max_idle_connection_lifetime|client_encoding|fallback_application_name|keepalives\w*|load_balance_hosts|sslcompression|sslsni|supa|tcp_user_timeout|workaround)$/
 
 /**
  * Variables by which libpq or the driver would trust another server, or connect to another one, as another user or in
- * another way. Others only tune. `PGSSL` is no variable of libpq, but was meant as one.
+ * another way, unless the part or parameter of a DATABASE_URL with the rest of the name says it.
  */
 const VARIABLE =
-  /^PG(BINARY|CHANNELBINDING|CLIENT_ENCODING|DATABASE|GSSENCMODE|HOST(ADDR)?|OPTIONS|PASSFILE|PORT|REPLICATION|REQUIRE\w*|SERVICE(FILE)?|SSL(?!COMPRESSION|SNI)\w*|TARGETSESSIONATTRS|USER)$/
-/** Values of them that change nothing. */
-const UNCHANGING =
-  /^PG(CHANNELBINDING=(disable|prefer)|GSSENCMODE=(disable|prefer)|HOST=localhost|PORT=5432|REQUIRESSL=0|SSLCERTMODE=allow|SSLMODE=disable|SSLNEGOTIATION=postgres|TARGETSESSIONATTRS=(any|primary|read-write))$/
-/** What a DATABASE_URL has instead of a variable. */
-const NAMES = new Map([
-  ...Object.keys(USED).map((name) => [`PG${name.replaceAll('_', '').toUpperCase()}`, name] as const),
-  ['PGDATABASE', 'database'],
-  ['PGPASSFILE', 'password'],
-  ['PGUSER', 'user'],
-])
+  /^PG(BINARY|CHANNELBINDING|CLIENT_ENCODING|DATABASE|GSSENCMODE|HOST(ADDR)?|OPTIONS|PASSFILE|PORT|REPLICATION|REQUIRE\w*|SERVICE(FILE)?|SSL\w*|TARGETSESSIONATTRS|USER)$/
 
 /**
  * Reads a DATABASE_URL of PostgreSQL as the driver does, and rejects parameters that it would ignore, and variables that
@@ -81,8 +58,8 @@ export function readAddress(value: string): Address {
   const password = parsed.password || process.env['PGPASSWORD'] || ''
   const passwordFile = process.env['PGPASSWORD_FILE']?.trim()
   if (password && passwordFile) throw invalid('or PGPASSWORD has a password, and PGPASSWORD_FILE is set: remove one')
-  rejectVariables({ ...Object.fromEntries(parameters), user, database, password: password || passwordFile })
-  for (const [name, text] of parameters) if (!IGNORED.test(name)) checkParameter(name, text)
+  rejectVariables({ ...Object.fromEntries(parameters), user, database, passfile: password || passwordFile })
+  for (const [name, text] of parameters) checkParameter(name, text)
   if (!database) throw invalid('names no database')
   const host = parameters.get('host') ?? 'localhost'
   const address = { host, port: Number(parameters.get('port') ?? 5432), database, user: user ?? '' }
@@ -97,8 +74,6 @@ export function readAddress(value: string): Address {
       password: () => (passwordFile ? readPassword(passwordFile, describeDatabase(address)) : password),
       // As in libpq, a Unix socket needs no encryption.
       ssl: !host.startsWith('/') && readTls(host, parameters),
-      sslnegotiation: 'postgres',
-      enableChannelBinding: parameters.get('channel_binding') === 'require',
       application_name: parameters.get('application_name') ?? 'plant-store',
       options: parameters.get('options'),
     },
@@ -139,23 +114,21 @@ function parseUrl(url: string) {
   }
 }
 
-/** Rejects variables that say what the parts and parameters of an address do not. */
 function rejectVariables(address: Readonly<Record<string, string | undefined>>): void {
-  for (const [variable, value] of Object.entries(process.env)) {
-    if (!value || !VARIABLE.test(variable) || UNCHANGING.test(`${variable}=${value}`)) continue
-    const name = NAMES.get(variable)
-    if (name !== undefined && address[name]) continue
-    const fix = name === undefined ? 'unset it' : `add the ${name}, or unset it`
-    throw invalid(`does not say what ${variable} does, which is not read: ${fix}`)
-  }
+  const isSaid = (variable: string) => Boolean(address[variable.slice(2).toLowerCase()])
+  const variable = Object.keys(process.env).find((name) => process.env[name] && VARIABLE.test(name) && !isSaid(name))
+  if (variable)
+    throw invalid(`does not say what ${variable} does, which is not read: add that to it, or unset ${variable}`)
 }
 
 function checkParameter(name: string, value: string): void {
-  const allowed = Object.hasOwn(USED, name) ? USED[name] : undefined
-  if (allowed?.test(value)) return
-  const parameter = `the parameter ${JSON.stringify(name)}`
-  const reason = allowed ? `${parameter} with a value that` : `${parameter}, which`
-  throw invalid(`has ${reason} is not supported: ${PARAMETERS} has what is`)
+  if (!Object.hasOwn(PARAMETERS, name)) {
+    const names = Object.keys(PARAMETERS).join(', ')
+    throw invalid(
+      `has the parameter ${JSON.stringify(name)}, which is not supported: remove it; those that are: ${names}`,
+    )
+  }
+  if (!PARAMETERS[name]?.test(value)) throw invalid(`has an invalid value of the parameter "${name}"`)
 }
 
 /** Returns the driver's options of TLS; false: it is not used. */
