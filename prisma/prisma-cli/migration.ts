@@ -8,9 +8,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { ColumnTypeEnum, type SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { readMigrations } from '../src/migrations.ts'
-import { rejectTransaction } from '../src/prisma-client.ts'
 import { open } from './sqlite.ts'
-import { createSchemaEngine, type DiffTarget } from './webassembly-engine.ts'
+import { createSchemaEngine, type DiffTarget, type SchemaContainer } from './webassembly-engine.ts'
 
 /** That of the package. */
 const folder = path.join(import.meta.dirname, '..')
@@ -30,14 +29,17 @@ export function deriveSchema(sqlite: string): string {
 async function writeMigrations(name: string): Promise<string[]> {
   const [sqlite, before] = ['schema.prisma', 'postgresql/schema.prisma'].map((file) => {
     return { path: path.join(folder, file), content: readFileSync(path.join(folder, file), 'utf8') }
-  }) as [SchemaFile, SchemaFile]
+  }) as [SchemaContainer, SchemaContainer]
   const after = { ...before, content: deriveSchema(sqlite.content) }
   const landed = await readMigrations(path.join(folder, 'migrations'))
   const database = open(':memory:')
   for (const { script } of landed) await database.executeScript(script)
   const scripts = [
     ['migrations', await diff(database, { tag: 'schemaDatasource', files: [sqlite], configDir: folder }, sqlite)],
-    ['postgresql/migrations', await diff(NO_DATABASE, { tag: 'schemaDatamodel', files: [before] }, after)],
+    [
+      'postgresql/migrations',
+      await diff({ ...database, ...POSTGRESQL }, { tag: 'schemaDatamodel', files: [before] }, after),
+    ],
   ] as const
   const isChanged = scripts.some(([, script]) => script !== '-- This is an empty migration.\n')
   if (!/^\w+$/.test(name) && (name || isChanged)) throw new Error('Name the migration: npm run migration -- add_height')
@@ -54,13 +56,8 @@ async function writeMigrations(name: string): Promise<string[]> {
   })
 }
 
-interface SchemaFile {
-  readonly path: string
-  readonly content: string
-}
-
 /** Returns what makes one schema into another as SQL. */
-async function diff(connection: SqlDriverAdapter, from: DiffTarget, to: SchemaFile): Promise<string> {
+async function diff(connection: SqlDriverAdapter, from: DiffTarget, to: SchemaContainer): Promise<string> {
   const connect = async () => connection
   const engine = await createSchemaEngine({ ...connection, connect, connectToShadowDb: connect })
   const target: DiffTarget = { tag: 'schemaDatamodel', files: [to] }
@@ -69,20 +66,15 @@ async function diff(connection: SqlDriverAdapter, from: DiffTarget, to: SchemaFi
   return `${stdout?.trimEnd()}\n`
 }
 
-/** Stands for PostgreSQL, of which the engine asks only whether the schema exists, and the version. */
-const NO_DATABASE: SqlDriverAdapter = {
+/** What the engine asks PostgreSQL before it compares two schemas: whether its own exists, and the version. */
+const POSTGRESQL: Pick<SqlDriverAdapter, 'provider' | 'queryRaw' | 'getConnectionInfo'> = {
   provider: 'postgres',
-  adapterName: '@plant-store/prisma',
   queryRaw: async () => ({
     columnNames: ['exists', 'version', 'number'],
     columnTypes: [ColumnTypeEnum.Boolean, ColumnTypeEnum.Text, ColumnTypeEnum.Int32],
     rows: [[true, 'PostgreSQL 15', 150_000]],
   }),
   getConnectionInfo: () => ({ schemaName: 'public', supportsRelationJoins: false }),
-  executeRaw: rejectTransaction,
-  executeScript: rejectTransaction,
-  startTransaction: rejectTransaction,
-  dispose: rejectTransaction,
 }
 
 if (import.meta.main) {

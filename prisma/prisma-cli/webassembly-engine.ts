@@ -4,7 +4,7 @@ import {
 } from '@prisma/driver-adapter-utils'
 import type { SchemaEngine } from '@prisma/schema-engine-wasm'
 
-export type { DevDiagnosticInput, DiffTarget, SchemaEngine } from '@prisma/schema-engine-wasm'
+export type { DevDiagnosticInput, DiffTarget, SchemaContainer, SchemaEngine } from '@prisma/schema-engine-wasm'
 
 /** A Prisma schema file: its path and its text. */
 export type Datamodel = [path: string, text: string]
