@@ -39,6 +39,8 @@ export interface OperationModel {
   /** The body of its response; undefined if it has none. */
   readonly response: Schema | undefined
   readonly paged: boolean
+  /** Whether it may respond 304 to a condition. */
+  readonly conditional: boolean
   readonly idempotent: boolean
   /** The scope that the token must have. */
   readonly scope: string
@@ -82,6 +84,7 @@ function readOperation(operation: Operation, method: string, path: string, compo
     description: operation.description || operation.summary || name,
     fields: mergeFields(name, [...inTarget, ...fieldsOf(body ?? {})]),
     paged: operation['x-paged'],
+    conditional: '304' in operation.responses,
     idempotent: operation['x-idempotent'],
     scope: operation.security[0].bearer[0],
   }

@@ -27,17 +27,26 @@ function rulesOf(place: string, fields: readonly Field[]): object {
 
 /** Returns what the service accepts as a value, and its message about any other. */
 function ruleOf(place: string, schema: Schema): object {
-  const { type = '', isNullable, enum: values, items, properties, format, pattern, allOf, ...own } = schema
-  const isUnchecked = 'multipleOf' in own || (type === 'string' && format && !pattern && !allOf)
-  if (isUnchecked) rejectContract(place, 'the fake cannot check it; use .min(), .max() or .regex()')
+  const { type = '', isNullable, enum: values, items, properties, format, ...own } = schema
   const limits: JsonSchema = isInt64(schema) ? { minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n } : own
-  const minimum = limits['minimum'] ?? own['minLength'] ?? own['minItems']
-  const maximum = limits['maximum'] ?? own['maxLength'] ?? own['maxItems']
-  const range = limits['maximum'] === undefined ? '' : ` between ${minimum} and ${maximum}`
+  const range = limits['maximum'] === undefined ? '' : ` between ${limits['minimum']} and ${limits['maximum']}`
   const message = values
     ? `must be ${values.map((each) => `"${each}"`).join(' or ')}`
     : `must be ${/^[aio]/.test(type) ? 'an' : 'a'} ${type}${range}${isInt64(schema) ? ' (int64)' : ''}`
-  const parts = { items: items && ruleOf(place, items), fields: properties && rulesOf(place, fieldsOf(schema)) }
-  const { exclusiveMinimum: above, exclusiveMaximum: below } = own
-  return { type, isNullable, values, ...parts, minimum, maximum, above, below, pattern, allOf, message }
+  const { exclusiveMinimum: above, exclusiveMaximum: below, pattern, allOf = [] } = own
+  const patterns = [pattern ?? [], (allOf as JsonSchema[]).map((each) => each['pattern'])].flat()
+  const isOpen = type === 'number' && (above ?? below) !== undefined
+  if (isOpen || 'multipleOf' in own || (type === 'string' && format && patterns.length === 0))
+    rejectContract(place, 'the fake cannot check it; use .min(), .max() or .regex()')
+  return {
+    ...{ type, isNullable, values, message },
+    items: items && ruleOf(place, items),
+    fields: properties && rulesOf(place, fieldsOf(schema)),
+    minimum:
+      limits['minimum'] ?? own['minLength'] ?? own['minItems'] ?? (above === undefined ? above : Number(above) + 1),
+    maximum:
+      limits['maximum'] ?? own['maxLength'] ?? own['maxItems'] ?? (below === undefined ? below : Number(below) - 1),
+    // Each as a condition of its own.
+    pattern: patterns.length > 1 ? patterns.map((each) => `(?=[^]*?(?:${each}))`).join('') : patterns[0],
+  }
 }

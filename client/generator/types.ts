@@ -4,12 +4,12 @@ import { rejectContract } from '@plant-store/contract/openapi'
 import { componentsOf, type Field, fieldsOf, int64sOf, isInt64, type OperationModel, type Schema } from './model.ts'
 import { comment, literal, propertyName } from './typescript.ts'
 
-const [index = '', client = ''] = ['index', 'client'].map((name) =>
+const [index = '', ...others] = ['index', 'client', 'errors'].map((name) =>
   readFileSync(new URL(`../src/${name}.ts`, import.meta.url), 'utf8'),
 )
-const exported = [...(index.match(/\b[A-Z]\w+/g) ?? []), ...(client.match(/(?<=^export \w+ )\w+/gm) ?? [])]
+const exported = [...(index.match(/\b[A-Z]\w+/g) ?? []), ...(others.join('\n').match(/(?<=^export \w+ )\w+/gm) ?? [])]
 /** Names that `src/index.ts` exports or the generated code uses. */
-const TAKEN_NAMES: readonly string[] = ['Operations', 'PagedOperationName', ...exported]
+const TAKEN_NAMES: readonly string[] = ['Operations', 'PagedOperationName', 'ConditionalOperationName', ...exported]
 
 /** What the SDK does, unlike the service. */
 const ONLY_KNOWN = 'Another field is an error of the SDK.'
@@ -26,13 +26,14 @@ export function generateTypes(components: Readonly<Record<string, Schema>>, oper
   }
   const methods = operations.map(generateMethod)
   const names = [...declared.keys()].sort().join(', ')
-  const paged = operations.filter((operation) => operation.paged).map(({ name }) => literal(name))
+  const namesOf = (chosen: readonly OperationModel[]) => chosen.map(({ name }) => literal(name)).join(' | ') || 'never'
   return {
     types: [...declared.values()].join('\n'),
     operations: [
       `import type { CallOptions } from '../options.ts'\nimport type { ${names} } from './types.ts'\n`,
       `/** Every operation, as it is called directly. */\nexport interface Operations {\n${methods.join('\n')}}\n`,
-      `/** The operations that return pages. */\nexport type PagedOperationName = ${paged.join(' | ') || 'never'}\n`,
+      `/** The operations that return pages. */\nexport type PagedOperationName = ${namesOf(operations.filter(({ paged }) => paged))}\n`,
+      `/** The operations that may respond 304 to a condition. */\nexport type ConditionalOperationName = ${namesOf(operations.filter(({ conditional }) => conditional))}\n`,
     ].join('\n'),
   }
 
@@ -90,7 +91,7 @@ export function generateTypes(components: Readonly<Record<string, Schema>>, oper
     if (component !== undefined) return nameComponent(component, isSent)
     if (values) return values.map(literal).join(' | ')
     if (items) return `${write(items, isSent).replace(/^.* \| .*$/, '($&)')}[]`
-    if (isInt64(schema)) return isSent ? 'number | bigint' : 'bigint'
+    if (isInt64(schema)) return isSent ? 'bigint | number | string' : 'bigint'
     if (type === 'object') return writeFields(fieldsOf(schema), isSent)
     return type === 'integer' ? 'number' : type
   }

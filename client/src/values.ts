@@ -57,25 +57,29 @@ export function observe(callback: () => unknown): void {
   void (async () => callback())().catch(() => undefined)
 }
 
-/** Why a text is not an id: it is not an integer in decimal digits, or an integer that is not an int64. */
+/** Why a value is not an id: it is not an integer in decimal digits, or a safe one; or it is not an int64. */
 export type InvalidId = 'not-an-integer' | 'out-of-range'
 
 /**
- * Parses an id, such as the value of a form's field or a part of a URL, to a bigint; if the text is not an int64, it
- * returns why. `BigInt` alone accepts `''`, `' 1 '` and `'0x10'`.
+ * Parses an id, such as the value of a form's field or a part of a URL, to a bigint; if the value is not an int64, it
+ * returns why. `BigInt` alone accepts `''`, `' 1 '` and `'0x10'`, and a number above 2^53, which is the neighbour of
+ * another.
+ *
+ * @param value decimal digits, a bigint, or a safe integer
  *
  * @example
  * const id = parseId(String(form.get('id')))
  * if (typeof id !== 'bigint') return showError(id === 'out-of-range' ? 'is too large' : 'must be a number')
  */
-export function parseId(text: string): bigint | InvalidId {
-  if (!/^-?\d+$/.test(text)) return 'not-an-integer'
-  // A text of many digits would take `BigInt` long.
-  const id = /^-?0*\d{1,19}$/.test(text) && BigInt(text)
-  return id !== false && isInt64(id) ? id : 'out-of-range'
+export function parseId(value: string | bigint | number): bigint | InvalidId {
+  const isInteger = typeof value === 'bigint' || (typeof value === 'string' && /^-?\d+$/.test(value))
+  return toInt64(value) ?? (isInteger ? 'out-of-range' : 'not-an-integer')
 }
 
-/** Whether a value is an int64 as the SDK takes it: a bigint in its range, or a safe integer. */
-export function isInt64(value: unknown): boolean {
-  return typeof value === 'bigint' ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value)
+/** Returns an int64 as a bigint; undefined if a value is not one in decimal digits, a bigint, or a safe integer. */
+export function toInt64(value: unknown): bigint | undefined {
+  const text = typeof value === 'number' && !Number.isSafeInteger(value) ? '' : String(value)
+  // A text of many digits would take `BigInt` long.
+  const id = /^-?0*\d{1,19}$/.test(text) ? BigInt(text) : undefined
+  return id === undefined || BigInt.asIntN(64, id) === id ? id : undefined
 }

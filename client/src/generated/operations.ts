@@ -25,3 +25,6 @@ export interface Operations {
 
 /** The operations that return pages. */
 export type PagedOperationName = 'getPlants'
+
+/** The operations that may respond 304 to a condition. */
+export type ConditionalOperationName = 'getPlants'

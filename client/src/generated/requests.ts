@@ -13,21 +13,21 @@ export const requestRules: Record<OperationName, RequestRules> = {
       "id": {
         "required": true,
         "type": "integer",
+        "message": "must be an integer between -9223372036854775808 and 9223372036854775807 (int64)",
         "minimum": BigInt("-9223372036854775808"),
-        "maximum": BigInt("9223372036854775807"),
-        "message": "must be an integer between -9223372036854775808 and 9223372036854775807 (int64)"
+        "maximum": BigInt("9223372036854775807")
       },
       "name": {
         "required": true,
         "type": "string",
-        "pattern": "^[^\\x00]*$",
-        "message": "must be a string"
+        "message": "must be a string",
+        "pattern": "^[^\\x00]*$"
       },
       "tag": {
         "required": false,
         "type": "string",
-        "pattern": "^[^\\x00]*$",
-        "message": "must be a string"
+        "message": "must be a string",
+        "pattern": "^[^\\x00]*$"
       }
     }
   },
@@ -38,15 +38,15 @@ export const requestRules: Record<OperationName, RequestRules> = {
       "limit": {
         "required": false,
         "type": "integer",
+        "message": "must be an integer between 1 and 1000",
         "minimum": 1,
-        "maximum": 1000,
-        "message": "must be an integer between 1 and 1000"
+        "maximum": 1000
       },
       "cursor": {
         "required": false,
         "type": "string",
-        "pattern": "^[^\\x00]*$",
-        "message": "must be a string"
+        "message": "must be a string",
+        "pattern": "^[^\\x00]*$"
       }
     },
     "body": {}

@@ -11,7 +11,7 @@ export interface NewPlant {
    *
    * @example 1
    */
-  id: number | bigint
+  id: bigint | number | string
   /**
    * The name of the plant. Any Unicode text, including empty text, within the body size limit; U+0000 and lone
    * surrogates are rejected.

@@ -23,11 +23,7 @@ interface Rule {
   /** The limits of a number, or of the length of a text or a list. */
   readonly minimum?: number | bigint
   readonly maximum?: number | bigint
-  readonly above?: number
-  readonly below?: number
   readonly pattern?: string
-  /** More patterns. */
-  readonly allOf?: readonly { readonly pattern: string }[]
   /** What it says about another value. */
   readonly message: string
 }
@@ -86,22 +82,12 @@ export interface FakeService {
   /** By their names. */
   readonly accounts: Map<string, Account>
   readonly requests: FakeRequest[]
-  readonly faults: NextFault[]
-}
-
-/** A fault of the next requests of an operation; undefined: of any. */
-interface NextFault {
-  readonly fault: Fault
-  readonly operation: OperationName | undefined
-  times: number
+  /** The faults of the next requests of an operation; undefined: of any. */
+  readonly faults: { readonly fault: Fault; readonly operation: OperationName | undefined; times: number }[]
 }
 
 /** A response of the fake; the body is empty if there is none. */
-interface FakeResponse {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
+type FakeResponse = Pick<FakeRequest, 'headers' | 'body'> & { readonly status: number }
 
 /** Receives a request, and responds to it, unless a fault is next. */
 export async function receive(service: FakeService, url: string, init: object): Promise<FetchResponse> {
@@ -275,21 +261,16 @@ function explain(path: string, value: unknown, rule: Rule): string[] {
   const isInteger = typeof value === 'bigint' || Number.isSafeInteger(value)
   const types: Record<string, boolean> = { integer: isInteger, array: Array.isArray(value), object: isObject(value) }
   if (!(types[type] ?? typeof value === type) || !values.includes(value)) return [`${path}: ${message}`]
-  const { fields = items ? Object(value) : {}, pattern = '', allOf = [] } = rule
+  const { fields = items ? Object(value) : {}, minimum = -Infinity, maximum = Infinity, pattern = '' } = rule
   const parts = Object.keys(fields).flatMap((name) =>
     explain(`${path}.${name}`, Object(value)[name], items ?? fields[name]),
   )
+  // Compared exactly also where one is a bigint and the other is not.
+  const size: number = Object(value).length ?? value
   const inexact = typeof value === 'string' ? whyNotExact(value) : undefined
-  const matches = (each: { readonly pattern: string }) => new RegExp(each.pattern, 'u').test(String(value))
-  const isValid = isWithin(Object(value).length ?? value, rule) && (inexact || [{ pattern }, ...allOf].every(matches))
-  const reasons = [inexact, !isValid && message].filter(Boolean)
+  const isMatch = inexact !== undefined || new RegExp(pattern, 'u').test(String(value))
+  const reasons = [inexact, !(isMatch && !(size < minimum) && !(size > maximum)) && message].filter(Boolean)
   return [...parts, ...reasons.map((reason) => `${path}: ${reason}`)]
-}
-
-/** Whether a number, or the length of a text or a list, is within limits. Exact also where one is a bigint and the other is not. */
-function isWithin(size: number | bigint, rule: Rule): boolean {
-  const { minimum = -Infinity, maximum = Infinity, above = -Infinity, below = Infinity } = rule
-  return !(size < minimum || size > maximum || size <= above || size >= below)
 }
 
 /** Handles an input that was checked. */
@@ -319,7 +300,7 @@ function respondWith(status: number, body = ''): FakeResponse {
 
 /** Creates a response with a JSON body, unless that is undefined. */
 function jsonResponse(status: number, data: unknown, headers: Readonly<Record<string, string>>): FakeResponse {
-  const body = writeJson(data, () => undefined) ?? ''
+  const body = writeJson(data, undefined, 'body') ?? ''
   const type = body ? { 'content-type': 'application/json; charset=utf-8' } : undefined
   const requestId = `fake-${Math.random().toString(36).slice(2)}`
   return { status, headers: { ...type, 'x-request-id': requestId, ...headers }, body }

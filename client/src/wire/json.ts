@@ -1,4 +1,5 @@
 /** Exact JSON: every int64 is a bigint in JavaScript and an integer in JSON, on engines that round it too. */
+import { rejectArgument, toInt64 } from '../values.ts'
 
 /** Where int64s are: `true` where one is, or the fields that have some. A list has what its items have. */
 export type Int64s = true | { readonly [field: string]: Int64s }
@@ -54,40 +55,47 @@ export function whyNotExact(value: unknown): string | undefined {
   return ['function', 'symbol'].includes(typeof value) ? 'must be JSON' : undefined
 }
 
-/** Gets what is wrong with a value. */
-type Report = (message: string) => void
-
 /**
- * Writes a value as JSON, with every bigint as an integer: Node.js 20 and Safari before 18.4 lack `JSON.rawJSON`.
+ * Writes a field as JSON, with every bigint as an integer: Node.js 20 and Safari before 18.4 lack `JSON.rawJSON`.
  *
+ * @param path the name of the field, for errors
  * @returns undefined where `JSON.stringify` does: for undefined, and an object whose `toJSON` returns that
+ * @throws {UsageError} if a part of it would not arrive as it is
  */
-export function writeJson(value: unknown, report: Report): string | undefined {
-  const own = toPlain(toPlain(value))
-  const reason = whyNotExact(own)
-  if (reason) report(reason)
-  if (typeof own === 'bigint') return String(own)
-  if (Object(own) !== own) return JSON.stringify(own)
+export function writeJson(value: unknown, int64s: Int64s | undefined, path: string): string | undefined {
+  const plain = toPlain(toPlain(value))
   // An item that is nothing would be read as `null`, and a hole is one.
-  if (Array.isArray(own)) return `[${Array.from(own, (item) => writeJson(item, report) ?? report('must be JSON'))}]`
+  const write = (item: unknown) => writeJson(item, int64s, path) ?? rejectArgument(path, 'must be JSON')
+  if (Array.isArray(plain)) return `[${Array.from(plain, write)}]`
+  const own = readValue(plain, int64s, path)
+  if (Object(own) !== own) return typeof own === 'bigint' ? String(own) : JSON.stringify(own)
   const members = Object.entries(own as object).flatMap(([name, part]) => {
-    const text = writeJson(part, report)
-    return text === undefined ? [] : `${writeJson(name, report)}:${text}`
+    const text = writeJson(part, Object(int64s)[name], path)
+    return text ? `${JSON.stringify(name)}:${text}` : []
   })
   return `{${members}}`
 }
 
-/** Returns what `JSON.stringify` takes for an object: the primitive in a `new String('a')`, or the result of a `toJSON`. */
-function toPlain(value: unknown): unknown {
-  const tag = Object.prototype.toString.call(value)
-  // Also those that are primitives: many apps add a `toJSON` to bigints.
-  if (/^\[object (Boolean|Number|String|BigInt)]$/.test(tag)) return value?.valueOf()
-  return typeof Object(value).toJSON === 'function' ? Object(value).toJSON() : value
+/** Writes a field as text, for a path or a query. */
+export function writeText(value: unknown, int64s: Int64s | undefined, path: string): string {
+  const own = readValue(value, int64s, path)
+  if (own == null || Object(own) === own) rejectArgument(path, 'must be text, a number or a boolean')
+  return encodeURIComponent(own as string)
 }
 
-/** Writes a value as text, for a path or a query. */
-export function writeText(value: unknown, report: Report): string {
-  const reason = value == null || Object(value) === value ? 'must be text, a number or a boolean' : whyNotExact(value)
-  if (reason) report(reason)
-  return reason ? '' : encodeURIComponent(String(value))
+/** Returns a value, with a bigint at the place of an int64. Rejects what would not arrive as it is. */
+function readValue(value: unknown, int64s: Int64s | undefined, path: string): unknown {
+  const isInt64 = int64s === true && value != null
+  const own = isInt64 ? (toInt64(value) ?? rejectArgument(path, NOT_INT64)) : value
+  const reason = whyNotExact(own)
+  return reason ? rejectArgument(path, reason) : own
+}
+
+export const NOT_INT64 = 'must be a bigint or a safe integer (int64)'
+
+/** Returns what `JSON.stringify` takes for an object: the primitive in a `new String('a')`, or the result of a `toJSON`. */
+function toPlain(value: unknown): unknown {
+  // Of a Boolean, a BigInt, a Number or a String, also if it is a primitive: many apps add a `toJSON` to bigints.
+  if (/t (B|Num|S)/.test({}.toString.call(value))) return value?.valueOf()
+  return typeof Object(value).toJSON === 'function' ? Object(value).toJSON() : value
 }

@@ -1,6 +1,6 @@
 import { type Issue, UsageError } from '../errors.ts'
-import { isInt64, rejectArgument, requireKnown } from '../values.ts'
-import { type Int64s, writeJson, writeText } from './json.ts'
+import { rejectArgument, requireKnown } from '../values.ts'
+import { type Int64s, NOT_INT64, writeJson, writeText } from './json.ts'
 
 /** How to send an operation, and how the service responds. */
 export interface Route {
@@ -34,19 +34,13 @@ export interface Route {
 /** Fields of an input, by name. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** The path with the query, and the JSON of the body; undefined for none. */
-interface WrittenRequest {
-  readonly target: string
-  readonly body: string | undefined
-}
-
 /**
- * Writes the input of an operation: the path with the query, and the body.
+ * Writes the input of an operation: the path with the query, and the JSON of the body, undefined for none.
  *
  * @param page fields that replace those of the input
  * @throws {UsageError} with an issue for each field that is missing, unknown or cannot be sent exactly
  */
-export function writeRequest(route: Route, input: unknown, page: Fields = {}): WrittenRequest {
+export function writeRequest(route: Route, input: unknown, page: Fields = {}) {
   const { inPath = [], query = [], body = [], required = [], nullable = [], int64s = {} } = route
   const known = [...inPath, ...query, ...body]
   requireKnown(input, known, 'input', '', '; options are the second argument')
@@ -57,27 +51,25 @@ export function writeRequest(route: Route, input: unknown, page: Fields = {}): W
   for (const name of known) {
     // Read by name, since it may be a getter of a class, and once, since another value would not be checked.
     const value = page[name] ?? input[name]
-    // The first that is wrong with a field.
-    const report = (message: string) => {
-      if (issues.at(-1)?.path !== name) issues.push({ path: name, message })
-    }
     const values: unknown[] = Array.isArray(value) ? value : [value]
-    const isExact = (each: unknown) => isInt64(each) || (each === null && nullable.includes(name))
-    if (value !== undefined && int64s[name] === true && !values.every(isExact))
-      report('must be a bigint or a safe integer (int64)')
-    const written = body.includes(name) ? writeJson(value, report) : value
-    if (written === undefined) {
-      if (required.includes(name)) report('is required')
-      continue
+    const places = int64s[name]
+    const isInBody = body.includes(name)
+    try {
+      if (places === true && values.includes(null) && !nullable.includes(name)) rejectArgument(name, NOT_INT64)
+      const written = isInBody ? writeJson(value, places, name) : value
+      if (written === undefined && required.includes(name)) rejectArgument(name, 'is required')
+      if (written === undefined) continue
+      if (query.includes(name)) for (const each of values) pairs.push(`${name}=${writeText(each, places, name)}`)
+      if (isInBody) members.push(`"${name}":${written}`)
+      target = target.replace(`{${name}}`, () => {
+        const segment = writeText(value, places, name)
+        // URL parsers remove these segments, which makes it another path.
+        return /^\.{0,2}$/.test(segment) ? rejectArgument(name, 'must not be empty, "." or ".."') : segment
+      })
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error
+      issues.push(...error.issues)
     }
-    if (query.includes(name)) for (const each of values) pairs.push(`${name}=${writeText(each, report)}`)
-    if (body.includes(name)) members.push(`"${name}":${written}`)
-    target = target.replace(`{${name}}`, () => {
-      const segment = writeText(value, report)
-      // URL parsers remove these segments, which makes it another path.
-      if (/^\.{0,2}$/.test(segment)) report('must not be empty, "." or ".."')
-      return segment
-    })
   }
   if (issues.length > 0) throw new UsageError(issues)
   if (pairs.length > 0) target += `?${pairs.join('&')}`

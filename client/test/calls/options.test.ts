@@ -18,9 +18,9 @@ afterEach(() => {
 
 /** Creates clients of a service that responds with an empty list, and records what it gets. */
 function recorder() {
-  const sent: { url: string; headers: Record<string, string> }[] = []
+  const sent: { url: string; headers: Record<string, string>; body: string | undefined }[] = []
   const fetch: sdk.Fetch = async (url: string, init: sdk.FetchInit) => {
-    sent.push({ url, headers: init.headers as Record<string, string> })
+    sent.push({ url, headers: init.headers as Record<string, string>, body: init.body })
     return Response.json([])
   }
   const create = (options: sdk.ClientOptions = {}) =>
@@ -108,10 +108,24 @@ describe('the input of a call', () => {
   const hint = '; options are the second argument'
   const INT64 = 'id: must be a bigint or a safe integer (int64)'
   const page = `page: is not one of ${QUERY}${hint}`
-  const ids = [2 ** 53, -(2 ** 53), 1.5, '1', null, 2n ** 63n, -(2n ** 63n) - 1n]
+  const ids = [
+    2 ** 53,
+    -(2 ** 53),
+    1.5,
+    '',
+    ' 1',
+    '1.0',
+    '0x1',
+    null,
+    [null],
+    true,
+    2n ** 63n,
+    -(2n ** 63n) - 1n,
+    `${2n ** 63n}`,
+  ]
   const otherQueries = [new URLSearchParams('limit=5'), new AbortController().signal, 'limit=5']
   const toJson = (value: unknown) => ({ toJSON: () => value })
-  const unsafeTexts = ['\uD800', 'a\uDC00b', '\uDC00\uD800', '\0', Object('\0'), toJson('\0'), { '\x001': 1 }]
+  const unsafeTexts = ['\uD800', 'a\uDC00b', '\uDC00\uD800', '\0', Object('\0'), toJson('\0')]
   const notJson = [() => 'fig', Symbol('fig')]
   const withTag = (tag: unknown) => ({ id: 1, name: '', tag })
   test.each<[detail: string, operation: 'getPlants' | 'createPlant', inputs: unknown[]]>([
@@ -123,7 +137,7 @@ describe('the input of a call', () => {
     ['limit: must be text, a number or a boolean', 'getPlants', [{ limit: null }]],
     ['cursor: must not contain U+0000 or a lone surrogate', 'getPlants', [{ cursor: '\0' }]],
     [INT64, 'createPlant', ids.map((id) => ({ id, name: '' }))],
-    [`${INT64}; name: is required`, 'createPlant', [{ id: '1' }]],
+    [`${INT64}; name: is required`, 'createPlant', [{ id: 'a' }]],
     ['id: is required; name: is required', 'createPlant', [undefined, null, {}, { id: undefined }]],
     ['name: is required', 'createPlant', [{ id: 1, name: toJson(undefined) }]],
     ['tag: must not contain U+0000 or a lone surrogate', 'createPlant', unsafeTexts.map(withTag)],
@@ -284,15 +298,43 @@ describe('headers', () => {
   })
 })
 
-test('parseId accepts every int64, and says what is wrong with another text', () => {
+test('an id is every int64 as a bigint, as digits, or as a safe integer, and parseId says what is wrong with another', async () => {
+  const { create, sent } = recorder()
   const min = -(2n ** 63n)
-  for (const id of [min, -min - 1n, 0n, -1n, 2n ** 53n + 1n]) expect(sdk.parseId(String(id))).toBe(id)
-  expect(sdk.parseId(`-${'0'.repeat(50)}7`)).toBe(-7n)
-  const invalid = {
-    'not-an-integer': ['', '-', ' 1', '1 ', '+1', '0x10', '1.0', '1e3', '١', '1\n', 'abc'],
-    'out-of-range': [String(min - 1n), String(-min), '9'.repeat(19), '9'.repeat(3_000_000)],
+  const ids = [min, -min - 1n, 0n, -1n, 2n ** 53n + 1n]
+  const valid: (readonly [given: string | bigint | number, id: bigint])[] = [
+    ...ids.flatMap((id) => [[id, id] as const, [String(id), id] as const]),
+    ...([[`-${'0'.repeat(50)}7`, -7n], [2 ** 53 - 1, 2n ** 53n - 1n], [-0, 0n]] as const), // biome-ignore format: one line
+  ]
+  for (const [given, id] of valid) {
+    expect(sdk.parseId(given)).toBe(id)
+    await create()
+      .createPlant({ id: given, name: '' })
+      .catch(() => {})
+    expect(sent.at(-1)?.body).toBe(`{"id":${id},"name":""}`)
   }
-  for (const [reason, texts] of Object.entries(invalid)) {
-    for (const text of texts) expect([text, sdk.parseId(text)]).toEqual([text, reason])
+  const invalid = {
+    'not-an-integer': [
+      '',
+      '-',
+      ' 1',
+      '1 ',
+      '+1',
+      '0x10',
+      '1.0',
+      '1e3',
+      '١',
+      '1\n',
+      'abc',
+      2 ** 53,
+      -1e30,
+      1.5,
+      Number.NaN,
+      null,
+    ],
+    'out-of-range': [min - 1n, String(min - 1n), String(-min), '9'.repeat(19), '9'.repeat(3_000_000)],
+  }
+  for (const [reason, values] of Object.entries(invalid)) {
+    for (const value of values) expect([value, sdk.parseId(value as string)]).toEqual([value, reason])
   }
 })

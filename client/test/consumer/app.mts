@@ -61,7 +61,6 @@ sdk.createPlantStoreClient({ token: () => found })
 client.getPlants({}, { timeout: undefined, signal: undefined, headers: undefined })
 // @ts-expect-error: id is required
 client.createPlant({ name: 'Ficus' })
-// @ts-expect-error: an id is not text
 client.createPlant({ id: '1', name: 'Ficus' })
 // @ts-expect-error: createPlant is not paged
 client.iterate.createPlant({ id: 1, name: 'Ficus' })

@@ -37,23 +37,53 @@ const fields: [part: 'body' | 'query' | 'pathParams', z.ZodType, type: string, v
   ['body', z.email(), 'string', 'ada@example.com', '{"value":"ada@example.com"}'],
   ['body', z.int().gt(0).lt(9), 'number', 3, '{"value":3}'],
   ['body', Even.meta({ description: 'An even number.' }), 'number', 4, '{"value":4}'],
-  ['body', Int64Schema, 'number | bigint', BIG, '{"value":9007199254740993}'],
-  ['body', Int64Schema.optional(), 'number | bigint | undefined', -(2n ** 63n), '{"value":-9223372036854775808}'],
+  ['body', Int64Schema, 'bigint | number | string', BIG, '{"value":9007199254740993}'],
+  [
+    'body',
+    Int64Schema.optional(),
+    'bigint | number | string | undefined',
+    '-9223372036854775808',
+    '{"value":-9223372036854775808}',
+  ],
   ['body', TextSchema.nullable(), 'string | null', null, '{"value":null}'],
-  ['body', Int64Schema.nullable().meta({ examples: [2] }), 'number | bigint | null', BIG, '{"value":9007199254740993}'],
-  ['body', Int64Schema.nullish(), 'number | bigint | null | undefined', null, '{"value":null}'],
-  ['body', z.array(Int64Schema.nullable()), 'readonly (number | bigint | null)[]', [null, 1n], '{"value":[null,1]}'],
+  [
+    'body',
+    Int64Schema.nullable().meta({ examples: [2] }),
+    'bigint | number | string | null',
+    BIG,
+    '{"value":9007199254740993}',
+  ],
+  ['body', Int64Schema.nullish(), 'bigint | number | string | null | undefined', null, '{"value":null}'],
+  [
+    'body',
+    z.array(Int64Schema.nullable()),
+    'readonly (bigint | number | string | null)[]',
+    [null, 1n],
+    '{"value":[null,1]}',
+  ],
   ['body', z.boolean(), 'boolean', false, '{"value":false}'],
   ['body', Letter, 'Letter', 'b', '{"value":"b"}'],
-  ['body', z.array(Int64Schema).min(1), 'readonly (number | bigint)[]', [1, BIG], '{"value":[1,9007199254740993]}'],
-  ['body', z.object({ a: Int64Schema }), '{ a: number | bigint }', { a: BIG }, '{"value":{"a":9007199254740993}}'],
+  [
+    'body',
+    z.array(Int64Schema).min(1),
+    'readonly (bigint | number | string)[]',
+    [1, BIG],
+    '{"value":[1,9007199254740993]}',
+  ],
+  [
+    'body',
+    z.object({ a: Int64Schema }),
+    '{ a: bigint | number | string }',
+    { a: String(BIG) },
+    '{"value":{"a":9007199254740993}}',
+  ],
   ['query', TextSchema, 'string', 'a&b ü', '?value=a%26b%20%C3%BC'],
   ['query', Page.optional(), 'number | undefined', 4, '?value=4'],
   ['query', z.stringbool(), 'boolean', true, '?value=true'],
   ['query', listOf(TextSchema).optional(), 'readonly string[] | undefined', ['a', 'b'], '?value=a&value=b'],
-  ['query', listOf(Int64TextSchema), 'readonly (number | bigint)[]', [BIG], '?value=9007199254740993'],
+  ['query', listOf(Int64TextSchema), 'readonly (bigint | number | string)[]', [String(BIG)], '?value=9007199254740993'],
   ['pathParams', TextSchema, 'string', 'a/b ü', '/a%2Fb%20%C3%BC'],
-  ['pathParams', Int64TextSchema, 'number | bigint', -1, '/-1'],
+  ['pathParams', Int64TextSchema, 'bigint | number | string', '-01', '/-1'],
 ]
 
 /** Each field of a response with its type, what is received, and what it is read as. */
@@ -86,7 +116,7 @@ const inPath = { path: '/beds/:id', pathParams: z.object({ id: Int64TextSchema.m
 const query = z.object({ limit: Page.optional(), cursor: TextSchema.optional() })
 /** Operations whose input has several parts, and what is in their SDK. */
 const operations: Record<string, [operation: object, ...texts: string[]]> = {
-  changeBed: [{ ...post, ...inPath, method: 'PATCH', body: change }, 'interface ChangeBedInput extends BedChange { /** The id. */ id: number | bigint }', 'changeBed(input: ChangeBedInput, options?: CallOptions): Promise<{ }>'], // biome-ignore format: one line
+  changeBed: [{ ...post, ...inPath, method: 'PATCH', body: change }, 'interface ChangeBedInput extends BedChange { /** The id. */ id: bigint | number | string }', 'changeBed(input: ChangeBedInput, options?: CallOptions): Promise<{ }>'], // biome-ignore format: one line
   putBed: [{ ...getBed, ...inPath, method: 'PUT', body: NewBed }, 'putBed(input: NewBed, options?: CallOptions)'],
   nameBed: [{ ...post, path: '/bed-names', body: z.object({ by: OldOwner }).meta({ id: 'NewName' }) }, 'interface NewName { by: OldOwner }'], // biome-ignore format: one line
   deleteBed: [{ ...getBed, ...inPath, method: 'DELETE', responses: { 204: c.noBody() }, deprecated: true }, 'deleteBed(input: DeleteBedInput, options?: CallOptions): Promise<undefined>', '@deprecated'], // biome-ignore format: one line
