@@ -3,7 +3,6 @@ import {
   type CallInfo,
   ConnectionError,
   PlantStoreError,
-  type ResponseHead,
   TimeoutError,
   TokenError,
   UsageError,
@@ -13,21 +12,21 @@ import { type Attempt, CONFLICT, type Hooks, mergeOptions, type Settings, type S
 import { type Retries, recordSuccess, takeRetry } from './retry.ts'
 import { observe, orUndefined, rejectArgument } from './values.ts'
 import { defaultHeaders, type Fields, readHeaders, withoutNull, writeRequest } from './wire/request.ts'
-import { type Returns, readData, readHead, readText } from './wire/response.ts'
+import { type CallResponse, type Returns, readData, readHead, readText } from './wire/response.ts'
 
 /** A call of an operation, and how far it is. */
 export interface Call extends CallInfo, Returns, Retries {
   readonly operation: OperationName
   /** The options of the call, merged into those of its client. */
   readonly settings: Settings
+  /** All headers of the request but that of the token, names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
   /** The JSON to send; undefined for none. */
   readonly body: string | undefined
   /** The requests that were sent: an attempt without a token, or with a hook that failed, sends none. */
   attempts: number
   /** The token of the next attempt, or the function that returns it. */
   token: Settings['token']
-  /** Whether a function can be asked for a token once more, after a 401. Such an attempt is not a retry. */
-  renewable: boolean
   lastFailure?: PlantStoreError | undefined
 }
 
@@ -46,8 +45,8 @@ export function prepareCall(
 ): Call {
   const route = routes[operation]
   try {
-    const [input, options, ...others] = parameters
-    if (others.length > 0) rejectArgument('arguments', 'must be input and options only')
+    const [input, options] = parameters
+    if (parameters.length > 2) rejectArgument('arguments', 'must be input and options only')
     const settings = options == null ? client : mergeOptions(options, client, 'options.')
     const { target, body } = writeRequest(route, input ?? {}, page)
     const headers = withoutNull({ ...defaultHeaders(body), ...settings.headers })
@@ -57,14 +56,6 @@ export function prepareCall(
   } catch (error) {
     throw toError(error, { ...route, url: client.baseUrl + route.path, attempts: 0 })
   }
-}
-
-/** The response of a successful call. */
-export interface CallResponse {
-  readonly head: ResponseHead
-  readonly call: CallInfo
-  /** The data of the body; undefined if the operation has none. */
-  readonly data: unknown
 }
 
 /**
@@ -84,16 +75,16 @@ export async function sendCall(call: Call): Promise<CallResponse> {
       const cause = call.lastFailure
       if (!received)
         throw new TimeoutError('timeout', `timed out after ${settings.timeout} ms`, call, cause && { cause })
-      const [head, text] = received
+      const [head, text, lastUrl] = received
       const duration = performance.now() - begin
       for (const hook of begun) observe(() => hook.response?.(attempt, { ...head, duration }))
       // Without waiting for anything, so that the hooks learn of an error in the response at the same time.
-      const data = readData(text, head, call)
+      const data = readData(text, head, call, lastUrl)
       recordSuccess(call)
       return { head, call, data }
     } catch (thrown) {
       const error = toError(thrown, call)
-      const delay = nextDelay(error, call)
+      const delay = error.retryable && !findAbort(call) ? takeRetry(error, call) : undefined
       for (const hook of begun) observe(() => hook.error?.(attempt, error, delay))
       if (delay === undefined) throw error
       call.lastFailure = error
@@ -113,7 +104,8 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal:
     } catch (cause) {
       throw new UsageError([{ path: 'hooks.request', message: `failed${reasonOf(cause)}` }], undefined, cause)
     }
-    requireOpen(signal)
+    // The attempt may have ended meanwhile, and a later one may be in flight. Nothing reads this error.
+    if (signal.aborted) throw new Error()
   }
   if (typeof call.token === 'function') call.token = await requestToken(call.token, call, signal)
   // Hooks may have changed them. To check them takes as long as all else that is not `fetch`.
@@ -123,17 +115,18 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal:
     if (headers['authorization']) rejectArgument('token', CONFLICT)
     headers['authorization'] = authorization
   }
+  call.isConditional = 'if-none-match' in headers
   call.attempts++
   const init = {
     method: attempt.method,
     headers,
-    ...(body !== undefined && { body }),
+    ...(body && { body }),
     redirect: 'manual',
     signal,
   } as const
   const response = await (settings.fetch ?? fetch)(attempt.url, init)
-  const head = readHead(response)
-  return [head, await readText(response, settings.maxResponseBytes, head, call)] as const
+  const head = readHead(response, call.url)
+  return [head, await readText(response, settings.maxResponseBytes, head, call), response.url] as const
 }
 
 /** Requests a token of the app's function. */
@@ -144,15 +137,10 @@ async function requestToken(source: Exclude<Call['token'], string | false>, call
   } catch (cause) {
     throw new TokenError('token', `token: failed${reasonOf(cause)}`, call, { cause })
   }
-  requireOpen(signal)
+  if (signal.aborted) throw new Error()
   const reason = whyNotToken(token)
   if (reason) throw new TokenError('token', `token: ${reason}`, call, { retryable: false })
   return token as string
-}
-
-/** Throws if an attempt has ended while it waited, since a later one may be in flight. Nothing reads this error. */
-function requireOpen({ aborted }: Signal): void {
-  if (aborted) throw new Error()
 }
 
 /** Adds the call to an error about usage. Any other error is that of `fetch`, or before it of a getter of the app. */
@@ -162,15 +150,6 @@ function toError(thrown: unknown, call: CallInfo): PlantStoreError {
   const reason = reasonOf(thrown)
   if (call.attempts === 0) return new UsageError([{ path: 'input', message: `failed${reason}` }], call, thrown)
   return new ConnectionError('connection', `connection failed${reason}`, call, { cause: thrown }) as PlantStoreError
-}
-
-/** Decides about the next attempt. Returns the delay before it in milliseconds; undefined if there is none. */
-function nextDelay(error: PlantStoreError, call: Call): number | undefined {
-  if (!error.retryable || findAbort(call)) return undefined
-  if (error.kind !== 'api' || error.status !== 401) return takeRetry(error, call)
-  // Another token is not a retry.
-  Object.assign(call, { token: call.settings.token, renewable: false })
-  return 0
 }
 
 /**

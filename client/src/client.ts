@@ -1,11 +1,11 @@
 // Everything that this file exports is public: `index.ts` exports all of it.
-import { type Call, type CallResponse, prepareCall, sendCall } from './call.ts'
-import { MalformedResponseError, type PlantStoreError, type ResponseHead } from './errors.ts'
-import type { Operations, PagedOperationName } from './generated/operations.ts'
+import { prepareCall, sendCall } from './call.ts'
+import type { PlantStoreError, ResponseHead } from './errors.ts'
+import type { ConditionalOperationName, Operations, PagedOperationName } from './generated/operations.ts'
 import { type OperationName, routes } from './generated/routes.ts'
 import { type CallOptions, type ClientOptions, mergeOptions, readClientOptions, type Settings } from './options.ts'
-import { orUndefined } from './values.ts'
 import type { Fields, Route } from './wire/request.ts'
+import { type CallResponse, readCursor, requireData } from './wire/response.ts'
 
 /**
  * A client of the plant store. An operation that is called directly returns its data and throws a `PlantStoreError`.
@@ -59,13 +59,11 @@ export interface PlantStoreClient extends Operations {
  */
 export type Result<TData> = Success<TData> | Failure
 
-/** The result of a `safe` call of a paged operation. */
-export type PageResult<TData> = (Success<TData> & Page) | Failure
-
 /** The result of a `safe` call that succeeded. */
 export interface Success<TData> extends Pick<ResponseHead, 'status' | 'requestId'> {
   readonly ok: true
   readonly data: TData
+  readonly notModified?: undefined
   readonly error?: undefined
 }
 
@@ -76,45 +74,65 @@ export interface Failure extends Partial<Pick<ResponseHead, 'status' | 'requestI
   readonly ok: false
   readonly error: PlantStoreError
   readonly data?: undefined
+  readonly notModified?: undefined
   readonly nextCursor?: undefined
+  readonly endCursor?: undefined
 }
 
 /** The result of a `raw` call: the data, and what came with it. */
 export interface RawResponse<TData> extends ResponseHead {
   readonly data: TData
+  readonly notModified?: undefined
   /** How many requests were sent, 1 or more. */
   readonly attempts: number
 }
 
+/** The result of a `raw` or `safe` call with a condition, such as `If-None-Match`: what the app has is still the same. */
+export type NotModified<TResult> = Omit<TResult, 'data' | 'notModified'> & {
+  readonly notModified: true
+  readonly data?: undefined
+}
+
 /** What the result of a paged operation has besides. */
 export interface Page {
-  /** The `cursor` of the next page; undefined on the last page. */
+  /** The `cursor` of the next page; undefined if nothing follows this one yet. */
   readonly nextCursor: string | undefined
+  /** The `cursor` of what follows this page, now or later; undefined without `limit` and `cursor`. */
+  readonly endCursor: string | undefined
+}
+
+/** The items of all pages, for `for await`. */
+export interface Items<TItem> extends AsyncIterable<TItem> {
+  /**
+   * The `cursor` of what follows the pages that the last loop has consumed, so that another loop goes on there, now or
+   * later. A page that a loop has left is not consumed.
+   */
+  readonly endCursor: string | undefined
 }
 
 // Mapped over the keys of `Operations`, so that each operation keeps its doc comment and the names of its parameters.
 
 type Data<TName extends keyof Operations> = Awaited<ReturnType<Operations[TName]>>
+type Face<TName extends keyof Operations, TResult> = (...parameters: Parameters<Operations[TName]>) => TResult
+type Paged<TName, TResult> = TName extends PagedOperationName ? TResult & Page : TResult
+type Whole<TName, TResult> = TName extends ConditionalOperationName ? TResult | NotModified<TResult> : TResult
 
 /** The operations, with errors returned instead of thrown. */
 export type SafeOperations = {
-  [TName in keyof Operations]: (
-    ...parameters: Parameters<Operations[TName]>
-  ) => Promise<TName extends PagedOperationName ? PageResult<Data<TName>> : Result<Data<TName>>>
+  [TName in keyof Operations]: Face<TName, Promise<Whole<TName, Paged<TName, Success<Data<TName>>>> | Failure>>
 }
 
 /** The operations, with the status and headers of the response. */
 export type RawOperations = {
-  [TName in keyof Operations]: (
-    ...parameters: Parameters<Operations[TName]>
-  ) => Promise<TName extends PagedOperationName ? RawResponse<Data<TName>> & Page : RawResponse<Data<TName>>>
+  [TName in keyof Operations]: Face<TName, Promise<Whole<TName, Paged<TName, RawResponse<Data<TName>>>>>>
 }
 
 /** The paged operations, as loops over all items. */
 export type IterateOperations = {
-  [TName in keyof Pick<Operations, PagedOperationName>]: (
-    ...parameters: Parameters<Operations[TName]>
-  ) => Data<TName> extends readonly (infer TItem)[] ? AsyncIterable<TItem> : never
+  [TName in keyof Pick<Operations, PagedOperationName>]: Face<
+    TName,
+    Data<TName> extends readonly (infer TItem)[] ? Items<TItem> : never
+  >
 }
 
 type Functions = Partial<Record<OperationName, (...parameters: unknown[]) => unknown>>
@@ -139,14 +157,15 @@ function createClient(settings: Settings): PlantStoreClient {
   const raw: Functions = {}
   const iterate: Functions = {}
   for (const [operation, { paged }] of Object.entries(routes) as [OperationName, Route][]) {
-    const prepare = (parameters: unknown[], page?: Fields) => prepareCall(operation, parameters, settings, page)
-    const send = async (...parameters: unknown[]) => sendCall(prepare(parameters))
+    const send = async (parameters: unknown[], page?: Fields) =>
+      sendCall(prepareCall(operation, parameters, settings, page))
+    direct[operation] = async (...parameters) => requireData(await send(parameters)).data
     const sendRaw = async (...parameters: unknown[]) => {
-      const response = await send(...parameters)
-      const next = paged && nextCursor(response, new Set([Object(parameters[0]).cursor]))
-      return { data: response.data, ...response.head, attempts: response.call.attempts, nextCursor: next }
+      const response = await send(parameters)
+      const { head, call, data } = response
+      const links = paged && { nextCursor: readCursor(response, 'next'), endCursor: readCursor(response, 'end') }
+      return { notModified: head.status === 304 || undefined, data, ...head, attempts: call.attempts, ...links }
     }
-    direct[operation] = async (...parameters) => requireData(await send(...parameters)).data
     raw[operation] = sendRaw
     safe[operation] = (...parameters) =>
       sendRaw(...parameters).then(
@@ -155,7 +174,10 @@ function createClient(settings: Settings): PlantStoreClient {
       )
     if (!paged) continue
     iterate[operation] = (...parameters) => ({
-      [Symbol.asyncIterator]: () => iteratePages((page) => prepare(parameters, page), parameters[0]),
+      endCursor: undefined,
+      [Symbol.asyncIterator](this: { endCursor: unknown }) {
+        return iteratePages(this, (page) => send(parameters, page), parameters[0])
+      },
     })
   }
   const withOptions = (options: CallOptions): PlantStoreClient => createClient(mergeOptions(options, settings, ''))
@@ -165,46 +187,22 @@ function createClient(settings: Settings): PlantStoreClient {
 /**
  * Iterates over the items of a paged operation. It fetches a page when the previous one has been consumed.
  *
- * @param prepare prepares the call of a page, with fields that replace those of the input
+ * @param items gets the cursor of the end of the pages that have been consumed
+ * @param send sends the call of a page, with fields that replace those of the input
  */
 async function* iteratePages(
-  prepare: (page: Fields) => Call,
+  items: { endCursor: unknown },
+  send: (page: Fields) => Promise<CallResponse>,
   input: unknown,
-): AsyncGenerator<unknown, void, undefined> {
-  prepare({})
+) {
   let { limit = 100, cursor } = Object(input)
-  const cursors = new Set([cursor])
+  const cursors = new Set()
   do {
-    const page = requireData(await sendCall(prepare({ limit, cursor })))
-    yield* page.data as unknown[]
-    cursor = nextCursor(page, cursors)
     cursors.add(cursor)
+    items.endCursor = cursor
+    const page = requireData(await send({ limit, cursor }))
+    yield* page.data as unknown[]
+    items.endCursor = readCursor(page, 'end')
+    cursor = readCursor(page, 'next', cursors)
   } while (cursor !== undefined)
-}
-
-/** Rejects the 304 of a caller that has the data, and asks with a method that returns nothing else. */
-function requireData(response: CallResponse): CallResponse {
-  const { head, call } = response
-  if (head.status !== 304) return response
-  throw new MalformedResponseError('a 304 for your If-None-Match, which raw and safe return', head, call)
-}
-
-/**
- * Returns the cursor of the next page; undefined if this is the last page.
- *
- * The target of `rel="next"` in the header `Link` (RFC 8288) is read as text, since React
- * Native's `URL` does not parse a query.
- *
- * @param earlier the cursors of this page, and of those before it
- * @throws {MalformedResponseError} if the link has no cursor, or one of these
- */
-function nextCursor({ head, call }: CallResponse, earlier: ReadonlySet<unknown>): string | undefined {
-  const link = head.headers.get('link') ?? ''
-  // No two parts match the same characters, which would take quadratic time.
-  const [, target] = /<([^<>]*)>[^<]*;\s*rel\s*=([^,;]*[\s"])?next(?![^\s",;])/i.exec(link) ?? []
-  if (target === undefined) return undefined
-  const [, text = ''] = /^[^#]*?[?&]cursor=([^&#]*)/.exec(target) ?? []
-  const cursor = orUndefined(() => decodeURIComponent(text.replaceAll('+', ' ')))
-  if (cursor && !earlier.has(cursor)) return cursor
-  throw new MalformedResponseError(`an invalid link: ${link}`, head, call)
 }

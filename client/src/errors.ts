@@ -1,3 +1,4 @@
+// Everything that this file exports is public: `index.ts` exports all of it.
 // biome-ignore-all lint/complexity/noThisInStatic: `this` is the class on the right of `instanceof`, often a derived one.
 import type { ErrorCode } from './generated/error-codes.ts'
 import type { ErrorBody } from './generated/types.ts'
@@ -11,7 +12,7 @@ export interface CallInfo {
   readonly attempts: number
   /** Whether a request that may have been processed can be sent again. Default: true. */
   readonly idempotent?: boolean | undefined
-  /** Whether a 401 can be followed by another token. Default: false. */
+  /** Whether a function can be asked for a token once more, after a 401. Default: false. */
   readonly renewable?: boolean | undefined
   /** The failure of the attempt before. */
   readonly lastFailure?: PlantStoreError | undefined
@@ -72,10 +73,10 @@ abstract class BaseError extends Error {
     call: Partial<CallInfo> = {},
     { headers, reason, ...fields }: Readonly<Record<string, unknown>> = {},
   ) {
-    const { method, url, attempts = 0, lastFailure, idempotent, renewable } = call
+    const { method, url, attempts = 0, lastFailure } = call
     // `fields` is also the `ErrorOptions` of `Error`, which takes its `cause` and ignores the rest.
     super(url ? `${method} ${shorten(url)}: ${detail}${attempts > 1 ? ` (attempt ${attempts})` : ''}` : detail, fields)
-    const retryable = isRetryable({ kind, detail, idempotent, renewable, ...fields })
+    const retryable = isRetryable({ kind, detail, ...fields }, call)
     Object.assign(this, { kind, method, url, attempts, detail, retryable, ...fields })
     // Not enumerable, because they may have a secret: `console.log`, `{ ...error }` and `toJSON` leave them out.
     const hidden = { headers: { value: headers }, reason: { value: reason }, lastFailure: { value: lastFailure } }
@@ -167,9 +168,9 @@ export class MalformedResponseError extends ResponseError {
   declare readonly text: string | undefined
 
   /** @internal */
-  constructor(reason: string, head: ResponseHead, call: CallInfo, fields: { text?: string; retryable?: boolean } = {}) {
-    const detail = `responded ${head.status} with ${shorten(reason)}${fields.text ? `: ${fields.text}` : ''}`
-    super('malformed-response', detail, call, { ...head, ...fields })
+  constructor(reason: string, head: ResponseHead, call: CallInfo, text = '', isCut = false) {
+    const detail = `responded ${head.status} with ${shorten(reason)}${text && `: ${text}`}`
+    super('malformed-response', detail, call, { ...head, text: text || undefined, ...(isCut && { retryable: true }) })
   }
 }
 

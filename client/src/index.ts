@@ -1,17 +1,5 @@
 export * from './client.ts'
-export {
-  AbortError,
-  ApiError,
-  ConnectionError,
-  type ErrorKind,
-  type Issue,
-  MalformedResponseError,
-  PlantStoreError,
-  type ResponseHeaders,
-  TimeoutError,
-  TokenError,
-  UsageError,
-} from './errors.ts'
+export * from './errors.ts'
 export { type ErrorCode, type ErrorName, errorCodes } from './generated/error-codes.ts'
 // `export type *`, so that the types of an operation added to the contract are exported too.
 export type * from './generated/operations.ts'

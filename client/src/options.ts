@@ -1,6 +1,5 @@
 import type { PlantStoreError, ResponseHead, ResponseHeaders } from './errors.ts'
 import type { OperationName } from './generated/routes.ts'
-import type { RetrySettings } from './retry.ts'
 import { orUndefined, rejectArgument, requireKnown } from './values.ts'
 import { type HeaderFields, readHeaders } from './wire/request.ts'
 
@@ -192,11 +191,14 @@ export interface ClientOptions extends CallOptions {
 }
 
 /** Options with defaults applied. */
-export interface Settings extends Pick<CallOptions, 'fetch'>, RetrySettings {
+export interface Settings extends Pick<CallOptions, 'fetch' | 'retryDelay'> {
   readonly baseUrl: string
   readonly token: TokenSource | false
   readonly timeout: number
   readonly maxResponseBytes: number
+  readonly retries: number
+  /** How many points retries have cost. All clients that derive from one have the same object. */
+  readonly budget: { spent: number }
   readonly signal: readonly Signal[]
   readonly headers: HeaderFields
   readonly hooks: readonly Hooks[]

@@ -4,10 +4,17 @@ import type { FetchResponse } from '../options.ts'
 import { isObject, observe, orUndefined } from '../values.ts'
 import type { Route } from './request.ts'
 
-/** Reads the head of a response. */
-export function readHead({ status, headers }: Pick<FetchResponse, 'status' | 'headers'>): ResponseHead {
+/**
+ * Reads the head of a response. Its status is 0 if `fetch` has followed a redirect, which hides that of the service.
+ *
+ * @param sent the URL of the request
+ */
+export function readHead({ status, headers, redirected, url }: Omit<FetchResponse, 'text'>, sent = ''): ResponseHead {
+  // React Native's has only the last URL. Runtimes may write the host in lower case, and escape more of a query.
+  const start = (text: string) => text.toLowerCase().split('?')[0]
+  const isFollowed = redirected ?? start(url || sent) !== start(sent)
   return {
-    status,
+    status: isFollowed ? 0 : status,
     headers,
     requestId: headers.get('x-request-id') ?? undefined,
     retryAfterMs: readRetryAfter(headers),
@@ -36,39 +43,28 @@ interface Reader {
  *
  * @param limit in bytes. Where `fetch` has no streams, as in React Native, all of it was read,
  *   and its characters count.
- * @throws {MalformedResponseError} if the response is larger, or that of a redirect which `fetch` has followed: it may
- *   come from another origin. The rest is not read, and its connection is closed.
+ * @throws {MalformedResponseError} if the response is larger. The rest is not read, and its connection is closed.
  */
-export async function readText(
-  response: FetchResponse,
-  limit: number,
-  head: ResponseHead,
-  call: CallInfo,
-): Promise<string> {
+export async function readText(response: FetchResponse, limit: number, head: ResponseHead, call: CallInfo) {
   // jsdom has none, nor streams.
   const decoder = globalThis.TextDecoder && new TextDecoder()
   const reader = decoder && (response.body as { getReader?(): Reader } | undefined)?.getReader?.()
   let text = reader ? '' : await response.text()
-  // Runtimes may write the host in lower case, and escape more of a query.
-  const [from = '', to = ''] = [call.url, response.url || call.url].map((url) => url.replace(/\?.*/s, '').toLowerCase())
-  const isFollowed = response.redirected ?? from !== to
   let size = text.length
-  while (size <= limit && !isFollowed) {
+  while (size <= limit) {
     const value = (await reader?.read())?.value
     if (!value) return text + (decoder?.decode() ?? '')
     size += value.length
     text += decoder?.decode(value, { stream: true })
   }
   observe(() => reader?.cancel())
-  const tooLarge = `more than ${limit} bytes; raise maxResponseBytes`
-  const reason = isFollowed ? `a redirect to ${response.url}, which fetch has followed` : tooLarge
-  throw new MalformedResponseError(reason, head, call, { retryable: false })
+  throw new MalformedResponseError(`more than ${limit} bytes; raise maxResponseBytes`, head, call)
 }
 
 /** What a call expects of its response. */
 export interface Returns extends Pick<Route, 'status' | 'returns' | 'parse'> {
-  /** All headers of the request but that of the token, names in lower case. With `if-none-match`, a 304 is expected too. */
-  readonly headers: Readonly<Record<string, string>>
+  /** Whether the request had a condition, which a hook may have added, so that a 304 is expected too. */
+  isConditional?: boolean
 }
 
 /**
@@ -77,10 +73,10 @@ export interface Returns extends Pick<Route, 'status' | 'returns' | 'parse'> {
  * @throws {ApiError} if the service responded with an error
  * @throws {MalformedResponseError} if the response is not the service's
  */
-export function readData(text: string, head: ResponseHead, call: CallInfo & Returns): unknown {
+export function readData(text: string, head: ResponseHead, call: CallInfo & Returns, url: string | undefined): unknown {
   const { status, headers } = head
   const { returns, parse = JSON.parse } = call
-  if (status === 304 && call.headers['if-none-match']) return undefined
+  if (status === 304 && call.isConditional) return undefined
   if (status === call.status && !returns) return undefined
   const data = orUndefined(() => parse(text))
   if (status === call.status && (returns === 'array' ? Array.isArray(data) : isObject(data))) return data
@@ -90,11 +86,46 @@ export function readData(text: string, head: ResponseHead, call: CallInfo & Retu
   const type = headers.get('content-type') ?? 'no content type'
   const isJson = type.includes('json')
   let reason = isJson ? 'malformed JSON' : `${type} instead of JSON`
-  if (/^[03]/.test(`${status}`)) reason = `a redirect to ${headers.get('location')}, which is not followed`
+  if (/^[03]/.test(`${status}`)) reason = `a redirect to ${headers.get('location') ?? url}, which is not allowed`
   // JSON of a client error may have personal data, which does not belong in a message.
   const start = status >= 500 || (!isJson && !data) ? text.slice(0, 2000).replace(/\s+/g, ' ').trim().slice(0, 200) : ''
   // A proxy that speaks HTTP/1.0 ends a response that breaks off like one that is complete.
-  const isCut = status === call.status && isJson && data === undefined
-  const fields = { ...(start && { text: start }), ...(isCut && { retryable: call.idempotent !== false }) }
-  throw new MalformedResponseError(reason, head, call, fields)
+  const isCut = status === call.status && isJson && data === undefined && call.idempotent !== false
+  throw new MalformedResponseError(reason, head, call, start, isCut)
+}
+
+/** The response of a successful call. */
+export interface CallResponse {
+  readonly head: ResponseHead
+  readonly call: CallInfo
+  /** The data of the body; undefined if the operation has none, and after a 304. */
+  readonly data: unknown
+}
+
+/** Rejects the 304 of a caller that has the data, and asks with a method that returns nothing else. */
+export function requireData(response: CallResponse): CallResponse {
+  const { head, call } = response
+  if (head.status !== 304) return response
+  throw new MalformedResponseError('a 304 for your If-None-Match, which raw and safe return', head, call)
+}
+
+/**
+ * Returns the cursor of a link (RFC 8288); undefined if there is none.
+ *
+ * Its target is read as text, since React Native's `URL` does not parse a query.
+ *
+ * @param relation `next`, or `end` for what follows this page, now or later
+ * @param earlier the cursors that it must not have: of this page, and of those before it
+ * @throws {MalformedResponseError} if the link has no cursor, or one of these
+ */
+export function readCursor({ head, call }: CallResponse, relation: string, earlier?: ReadonlySet<unknown>) {
+  const link = head.headers.get('link') ?? ''
+  // No two parts match the same characters, which would take quadratic time.
+  const pattern = new RegExp(`<([^<>]*)>[^<]*;\\s*rel\\s*=([^,;]*[\\s"])?${relation}(?![^\\s",;])`, 'i')
+  const [, target] = pattern.exec(link) ?? []
+  if (target === undefined) return undefined
+  const [, text = ''] = /^[^#]*?[?&]cursor=([^&#]*)/.exec(target) ?? []
+  const cursor = orUndefined(() => decodeURIComponent(text.replaceAll('+', ' ')))
+  if (cursor && !earlier?.has(cursor)) return cursor
+  throw new MalformedResponseError(`an invalid link: ${link}`, head, call)
 }

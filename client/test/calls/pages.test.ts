@@ -1,6 +1,7 @@
 /** Paging: a page is fetched only when the loop needs it. */
 import { describe, expect, test, vi } from 'vitest'
 import {
+  type Attempt,
   createPlantStoreClient,
   type FetchResponse,
   MalformedResponseError,
@@ -49,6 +50,19 @@ describe('iterate', () => {
     // A getter of a class works on the object itself only.
     const input = new (class { #limit = 5; get limit() { return this.#limit } })() // biome-ignore format: one line
     expect(await namesOf(client.iterate.getPlants(input))).toEqual(names)
+  })
+
+  test('goes on after the last page that was consumed, now or later', async () => {
+    const { client } = storeWith(5)
+    const plants = client.iterate.getPlants({ limit: 2 })
+    expect(plants.endCursor).toBeUndefined()
+    const cursors: unknown[] = []
+    for (const count of [2, 3, 5]) {
+      let left = count
+      await namesOf(plants, [], () => --left || expect.fail()).catch(() => cursors.push(plants.endCursor))
+    }
+    expect(cursors).toEqual([undefined, '0:2', '0:4'])
+    expect(await namesOf(client.iterate.getPlants({ cursor: plants.endCursor }))).toEqual(['plant 4'])
   })
 
   test.each(['api', 'aborted'])('throws after the plants of the pages before: %s', async (kind) => {
@@ -127,17 +141,21 @@ describe('the link to the next page', () => {
   })
 })
 
-test('raw and safe show a 304 that the caller asked for, and what returns data only rejects it', async () => {
+test('raw and safe show a 304 to a condition, with its links, and what returns data only rejects it', async () => {
   const { client, store } = storeWith(3)
-  store.failNext({ status: 304, headers: { etag: '"1"' } }, Infinity)
-  const options = { headers: { 'If-None-Match': '"1"' } }
-  const result = await client.raw.getPlants({}, options)
-  expect(result).toMatchObject({ status: 304, data: undefined, attempts: 1 })
-  expect(result.headers.get('etag')).toBe('"1"')
-  expect(await client.safe.getPlants({}, options)).toMatchObject({ ok: true, status: 304, data: undefined })
-  const reason = /304 for your If-None-Match, which raw and safe return/
-  await expect(client.getPlants({}, options)).rejects.toThrow(reason)
-  await expect(namesOf(client.iterate.getPlants({}, options))).rejects.toThrow(reason)
+  const link = '<?cursor=b>; rel="next", <?cursor=b>; rel="end"'
+  store.failNext({ status: 304, headers: { etag: '"1"', link } }, Infinity)
+  const hooks = { request: ({ headers }: Attempt) => void Object.assign(headers, { 'If-None-Match': '"1"' }) }
+  const expected = { status: 304, notModified: true, data: undefined, nextCursor: 'b', endCursor: 'b' }
+  for (const options of [{ headers: { 'If-None-Match': '"1"' } }, { hooks }]) {
+    const result = await client.raw.getPlants({}, options)
+    expect(result).toMatchObject({ ...expected, attempts: 1 })
+    expect(result.headers.get('etag')).toBe('"1"')
+    expect(await client.safe.getPlants({}, options)).toMatchObject({ ...expected, ok: true })
+    const reason = /304 for your If-None-Match, which raw and safe return/
+    await expect(client.getPlants({}, options)).rejects.toThrow(reason)
+    await expect(namesOf(client.iterate.getPlants({}, options))).rejects.toThrow(reason)
+  }
   // This one has no tag in its request.
   await expect(client.raw.getPlants()).rejects.toThrow(MalformedResponseError)
 })

@@ -73,7 +73,7 @@ test.each<[title: string, response: { redirected?: boolean; url?: string }, isRe
   const fetch = async () => ({ status, headers: new Headers(), text: json, ...fields })
   const client = createPlantStoreClient({ baseUrl: 'https://plants.example', token: 'pst_test', fetch })
   const { error } = await client.safe.getPlants({ cursor: "it's" })
-  const detail = `responded 503 with a redirect to ${fields.url}, which fetch has followed`
+  const detail = `responded 0 with a redirect to ${fields.url}, which is not allowed`
   expect(error).toEqual(isRejected ? expect.objectContaining({ detail, attempts: 1, retryable: false }) : undefined)
 })
 
