@@ -117,13 +117,7 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal:
   }
   call.isConditional = 'if-none-match' in headers
   call.attempts++
-  const init = {
-    method: attempt.method,
-    headers,
-    ...(body && { body }),
-    redirect: 'manual',
-    signal,
-  } as const
+  const init = { method: attempt.method, headers, ...(body && { body }), redirect: 'manual', signal } as const
   const response = await (settings.fetch ?? fetch)(attempt.url, init)
   const head = readHead(response, call.url)
   return [head, await readText(response, settings.maxResponseBytes, head, call), response.url] as const

@@ -24,19 +24,21 @@ export interface PlantStoreClient extends Operations {
 
   /**
    * The operations, returning the status, headers and request id of the response with the data. With the `etag` of an
-   * earlier response in the header `If-None-Match`, the status is 304 and the data undefined where it is still the same.
+   * earlier response in the header `If-None-Match`, they return `notModified: true` and no data where it is the same.
    *
    * @example
-   * const { data, requestId, nextCursor } = await client.raw.getPlants({ limit: 20 })
+   * const { data, notModified, nextCursor } = await client.raw.getPlants({ limit: 20 })
    */
   readonly raw: RawOperations
 
   /**
-   * The paged operations as loops. A page is fetched when the loop reaches it; the default `limit` is 100. An abort
-   * throws in the loop. A second loop over the same result starts again.
+   * The paged operations as loops, from `cursor` on, if there is one. A page is fetched when the loop reaches it; the
+   * default `limit` is 100. An abort throws in the loop. A second loop over the same result starts again.
    *
    * @example
-   * for await (const plant of client.iterate.getPlants({ limit: 500 })) console.log(plant.name)
+   * const plants = client.iterate.getPlants({ limit: 500, cursor: await loadCursor() })
+   * for await (const plant of plants) console.log(plant.name)
+   * await saveCursor(plants.endCursor)
    */
   readonly iterate: IterateOperations
 
@@ -87,7 +89,7 @@ export interface RawResponse<TData> extends ResponseHead {
   readonly attempts: number
 }
 
-/** The result of a `raw` or `safe` call with a condition, such as `If-None-Match`: what the app has is still the same. */
+/** The result of a `raw` or `safe` call whose `If-None-Match` has the tag of the response: what the app has is the same. */
 export type NotModified<TResult> = Omit<TResult, 'data' | 'notModified'> & {
   readonly notModified: true
   readonly data?: undefined
@@ -157,8 +159,7 @@ function createClient(settings: Settings): PlantStoreClient {
   const raw: Functions = {}
   const iterate: Functions = {}
   for (const [operation, { paged }] of Object.entries(routes) as [OperationName, Route][]) {
-    const send = async (parameters: unknown[], page?: Fields) =>
-      sendCall(prepareCall(operation, parameters, settings, page))
+    const send = async (input: unknown[], page?: Fields) => sendCall(prepareCall(operation, input, settings, page))
     direct[operation] = async (...parameters) => requireData(await send(parameters)).data
     const sendRaw = async (...parameters: unknown[]) => {
       const response = await send(parameters)

@@ -21,7 +21,7 @@ export interface FetchInit {
 export interface FetchResponse {
   readonly status: number
   readonly headers: ResponseHeaders
-  /** Whether `fetch` has followed a redirect, which is an error. React Native's has only the last `url`. */
+  /** Whether `fetch` has followed a redirect, which is an error; React Native's has only the last `url`. */
   readonly redirected?: boolean
   readonly url?: string
   /** The bytes, as a `ReadableStream`; anything else where `fetch` has no streams, as in React Native. */

@@ -262,8 +262,8 @@ function explain(path: string, value: unknown, rule: Rule): string[] {
   const types: Record<string, boolean> = { integer: isInteger, array: Array.isArray(value), object: isObject(value) }
   if (!(types[type] ?? typeof value === type) || !values.includes(value)) return [`${path}: ${message}`]
   const { fields = items ? Object(value) : {}, minimum = -Infinity, maximum = Infinity, pattern = '' } = rule
-  const parts = Object.keys(fields).flatMap((name) =>
-    explain(`${path}.${name}`, Object(value)[name], items ?? fields[name]),
+  const parts = Object.keys(fields).flatMap((key) =>
+    explain(`${path}.${key}`, Object(value)[key], items ?? fields[key]),
   )
   // Compared exactly also where one is a bigint and the other is not.
   const size: number = Object(value).length ?? value

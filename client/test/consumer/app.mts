@@ -27,7 +27,8 @@ store.add([{ id: 1n, name: 'Ficus' }], 'bob')
 
 export async function use(plant: sdk.NewPlant, query: sdk.GetPlantsInput, call: sdk.CallOptions): Promise<sdk.Plant[]> {
   const created: sdk.Plant = await client.createPlant({ ...plant, id: 9007199254740993n }, call)
-  const { data, status, requestId, nextCursor } = await client.raw.getPlants(query)
+  const { data, notModified, status, requestId, nextCursor } = await client.raw.getPlants(query)
+  if (notModified) return []
   const result: sdk.Result<sdk.Plant> = await client.safe.createPlant({ id: 1, name: 'Ficus' })
   if (result.ok) data.push(result.data)
   else if (result.error.kind === 'api') status satisfies number
