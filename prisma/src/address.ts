@@ -10,9 +10,8 @@ export const DEFAULT_DATABASE_URL = 'file:./data/plant-store.db'
 /** What SQLite and Prisma take after the name of a file. */
 const PARAMETERS = /(\?\w+)=[^\\/]*$/
 
-/** What a shell replaces at the beginning of a path, or as a folder or file of it. */
-const UNEXPANDED =
-  /^\/*(~(?=[\\/]|$)|~\w+(?=[\\/]))|(?<=^|[\\/])(\$(env:)?[a-z_]\w*|%[a-z_]\w*%)(?=[\\/]|$)|\$\{[^}]*\}/i
+/** A home folder or a variable that a shell would replace. */
+const UNEXPANDED = /^\/*~\w*(?=\/)|(?<=^|\/)\$[a-z_]\w*(?=\/|$)|\$\{\w+\}/i
 
 /** Returns whether a DATABASE_URL is one of PostgreSQL. */
 export function isPostgresqlUrl(value: string): boolean {

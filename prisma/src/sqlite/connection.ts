@@ -1,26 +1,20 @@
 /** The driver of SQLite: connects to a file, and runs statements. */
 
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { DatabaseSync, type SQLInputValue, type StatementColumnMetadata } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
+import type { Connection, SqlValue } from '../engine.ts'
 import { codeOf, translate } from './errors.ts'
 
 /** What a result may hold for Prisma Client. No column has a blob; a piece of a list, which is one, is not for it. */
 export type Value = string | number | bigint | null
-
-/** A column of a result. */
-export interface Column {
-  readonly name: string
-  /** The type that the schema names; null: it is an expression. */
-  readonly type: string | null
-}
 
 /** What a statement has returned. */
 export interface Result {
   readonly rows: Value[][]
   /** How many rows it has changed; of one that returns rows: how many it returned. */
   readonly changes: number
-  /** None unless they were asked for. */
-  readonly columns: readonly Column[]
+  /** None unless they were asked for. The type is the one that the schema names; null: it is an expression. */
+  readonly columns: readonly Pick<StatementColumnMetadata, 'name' | 'type'>[]
 }
 
 /** What a statement takes: values for `?`, or what {@link numbered} returns for `$1`. */
@@ -56,12 +50,6 @@ export function locate(file: string, parameters: Readonly<Record<string, string>
 /** Reads the schema. At the first statement, SQLite opens the log and its index. */
 export const READ_SCHEMA = 'SELECT 1 FROM sqlite_schema'
 
-/** A statement that SQLite has read. */
-interface Prepared {
-  readonly statement: StatementSync
-  readonly returnsRows: boolean
-}
-
 /** How many statements stay prepared: those of requests, and some of Prisma Client, which writes a new one for each list. */
 const MAX_PREPARED = 100
 
@@ -85,22 +73,20 @@ export function connect(
   const options = { timeout, readBigInts: true, returnArrays: true, defensive: true }
   const url = file === ':memory:' ? file : locate(file, { mode: readonly ? 'ro' : 'rw', cache })
   const sqlite = translated(() => new DatabaseSync(url, options))
-  const prepared = new Map<string, Prepared>()
+  const prepared = new Map<string, ReturnType<typeof prepare>>()
 
-  /** Preparing takes 10 to 30 microseconds. */
-  function prepare(sql: string): Prepared {
-    const known = prepared.get(sql)
-    if (known) return known
+  /** This takes 10 to 30 microseconds. */
+  function prepare(sql: string) {
     const statement = sqlite.prepare(sql)
-    const added = { statement, returnsRows: statement.columns().length > 0 }
     const [oldest = ''] = prepared.size < MAX_PREPARED ? [] : prepared.keys()
     prepared.delete(oldest)
+    const added = { statement, returnsRows: statement.columns().length > 0 }
     prepared.set(sql, added)
     return added
   }
 
   function run(sql: string, parameters: Parameters, needsColumns: boolean): Result {
-    const { statement, returnsRows } = prepare(sql)
+    const { statement, returnsRows } = prepared.get(sql) ?? prepare(sql)
     const values = parameters as SQLInputValue[]
     if (!returnsRows) return { rows: [], changes: Number(statement.run(...values).changes), columns: [] }
     const rows = statement.all(...values) as unknown as Value[][]
@@ -121,5 +107,19 @@ export function connect(
       }),
     executeScript: (script) => translated(() => sqlite.exec(script)),
     close: () => sqlite.close(),
+  }
+}
+
+/** Makes the connection of a task of what runs statements. */
+export function toConnection(
+  run: (sql: string, parameters: Parameters, needsColumns: boolean) => Result | Promise<Result>,
+  executeScript: (script: string) => void | Promise<void>,
+): Connection {
+  return {
+    async query<Row>(sql: string, ...values: SqlValue[]) {
+      const { columns, rows } = await run(sql, numbered(values), true)
+      return rows.map((row) => Object.fromEntries(columns.map(({ name }, index) => [name, row[index]])) as Row)
+    },
+    executeScript: async (script) => executeScript(script),
   }
 }

@@ -6,18 +6,17 @@ import { StorageError } from '../engine.ts'
 import { attemptLimit, createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
 import { createPrisma } from '../prisma-client.ts'
 import { backup, syncFolder } from './backup.ts'
-import { connect, numbered, READ_SCHEMA } from './connection.ts'
-import { stateError, translate, WRITER_LATE } from './errors.ts'
+import { connect, numbered, READ_SCHEMA, toConnection } from './connection.ts'
+import { MOVED, stateError, translate, WRITER_LATE } from './errors.ts'
 import { connectGuarded } from './file-guard.ts'
 import { checkFileSystem } from './file-system.ts'
-import { createClientAdapter, type RunStatement, toConnection } from './prisma-adapter.ts'
+import { createClientAdapter, type RunStatement } from './prisma-adapter.ts'
 import { statements } from './statements.ts'
 import { openInThread, openWriter } from './writer.ts'
 
 /** With less space, in bytes, a probe writes for real. */
 const LITTLE_SPACE = 16 * 2 ** 20
-/** For a task that reads rows once, in order: by default there are 16 MB of pages in memory. */
-const READ_ONLY = `PRAGMA cache_size = -4000; PRAGMA query_only = ON; ${READ_SCHEMA}`
+const READ_ONLY = `PRAGMA query_only = ON; ${READ_SCHEMA}`
 /** Prisma's migrations replace tables; with foreign keys on, that deletes the rows that refer to them. */
 const MIGRATION = 'PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; BEGIN IMMEDIATE'
 
@@ -73,12 +72,17 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
   const closeWriter = () => limitTime(writer.close(), TIMES.closeFile, lateError).catch(() => {})
   const openReader = async () =>
     connectGuarded(file, { readonly: true }, ({ run }) => void run(READ_SCHEMA), writer.files)
-  const { connection, guard } = await retry(openReader, TIMES.task).catch(async (error) => {
+  const reader = await retry(openReader, TIMES.task).catch(async (error) => {
     await closeWriter()
     throw error
   })
   const gate = createWriteGate(attemptLimit(patience), lateError)
   let damage: unknown
+
+  function requireNotReplaced(): void {
+    const moved = reader.findMoved()
+    if (moved?.isReplaced) throw stateError(moved.name, MOVED)
+  }
 
   /** Once the file is damaged, nothing is written until a restart. */
   async function attempt<Result>(kind: 'read' | 'write', operation: () => Result | Promise<Result>): Promise<Result> {
@@ -89,13 +93,13 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
       if (error instanceof StorageError && error.fault === 'damaged') damage ??= error
       throw error
     } finally {
-      if (kind === 'read') guard.requireNotReplaced()
+      if (kind === 'read') requireNotReplaced()
     }
   }
 
   // A statement that fails because the file is locked has done nothing, and nothing else is retried.
   const run: RunStatement = ({ kind, sql }, ...options) => {
-    const read = () => connection.run(sql, ...options)
+    const read = () => reader.run(sql, ...options)
     const write = () => gate.run(() => writer.runDurably(sql, ...options))
     return retry(() => attempt(kind, kind === 'read' ? read : write), patience)
   }
@@ -116,8 +120,8 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
     async close() {
       // SQLite would write to files of others. The end of the process writes nothing either: threads end first, and the
       // reader cannot.
-      if (!guard.mayClose()) return
-      connection.close()
+      if (reader.findMoved()?.isReplaced) return
+      reader.close()
       await closeWriter()
     },
   }

@@ -94,14 +94,13 @@ export function translate(error: unknown, file: string): unknown {
 }
 
 /** Returns an error as data, which another thread gets as it is: of errors it keeps no class and no code. */
-export function toPlainError(error: unknown): unknown {
-  const isKnown = error instanceof StorageError || (error instanceof Error && 'code' in error)
-  return isKnown ? { ...error, name: error.name, message: error.message } : error
+export function toPlainError(error: unknown): object {
+  const { message, stack } = error as Error
+  return { ...(error as Error), message, stack }
 }
 
 /** Returns the error of what {@link toPlainError} returned. */
-export function toError(plain: unknown): unknown {
-  if (plain instanceof Error) return plain
-  const { name, message, ...fields } = plain as StorageError
-  return name === 'StorageError' ? new StorageError(message, fields) : Object.assign(new Error(message), fields)
+export function toError(plain: object): Error {
+  const { message, ...fields } = plain as StorageError
+  return 'fault' in plain ? new StorageError(message, fields) : Object.assign(new Error(message), fields)
 }

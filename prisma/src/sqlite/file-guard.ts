@@ -7,48 +7,58 @@ import { MOVED, stateError } from './errors.ts'
 const MAX_CLOCK_TICK = 20
 
 /** A file of a database, and what tells it from every other. */
-interface OpenedFile {
+export interface OpenedFile {
   readonly name: string
   readonly inode: string | undefined
 }
 
-/** The files of a database: the database itself, and its log and the index of that where they exist. */
-export type OpenedFiles = readonly OpenedFile[]
-
-/** Notices that files of a database are not in their place any more. */
-export interface FileGuard {
-  /** The files that it watches, as they were opened. */
-  readonly files: OpenedFiles
-  /** For opening, and before and after each write: throws where any file is not in its place. */
-  requireAll(): void
+/** What is not in its place. */
+export interface Moved {
+  /** The first of the files. */
+  readonly name: string
   /**
-   * For each read: throws where another file has the name of one. Files that are only missing still have everything,
-   * but what other processes write to a file in their place does not reach this one.
+   * Whether another file has the name of one: that one stays lost, whatever happens to the names later. Files that are
+   * only missing still have everything, but what other processes write to a file in their place does not reach them.
    */
-  requireNotReplaced(): void
-  /** For closing a connection: false where another file has the name of one, since SQLite would write to that. */
-  mayClose(): boolean
-  /** Whether only the log is missing. It can be written back, or what is only in it would end with this process. */
-  isLogMissing(): boolean
+  readonly isReplaced: boolean
+  /** Whether the log is missing, and the database is not: it can be written back, or would end with this process. */
+  readonly isLog: boolean
 }
 
-/** A connection, and the guard of its files. */
-export interface GuardedConnection {
-  /** The connection, which does not look at the guard itself. */
-  readonly connection: FileConnection
-  /** What to ask before and after its statements. */
-  readonly guard: FileGuard
+/** A connection to files that may be moved or replaced at any time. Its statements do not look at that. */
+export interface GuardedConnection extends FileConnection {
+  /** The file, and those that SQLite keeps next to it. */
+  readonly files: readonly OpenedFile[]
+  /** Returns what is not in its place; undefined: everything is. */
+  findMoved(): Moved | undefined
 }
 
 /**
- * Finds the files of a database after its first query, at which SQLite opens the log and its index.
+ * Connects to a SQLite file.
  *
- * @param file without symbolic links, behind which SQLite keeps the others
- * @param inode what {@link inodeOf} returned before the database was opened: it may have been replaced since
+ * @param initialize runs the first statement, at which SQLite opens the other files
+ * @param known the files, if another connection has opened them before
  */
-function findFiles(file: string, inode = inodeOf(file)): OpenedFiles {
+export function connectGuarded(
+  file: string,
+  options: ConnectOptions,
+  initialize: (connection: FileConnection) => void,
+  known?: readonly OpenedFile[],
+): GuardedConnection {
+  // It may be replaced while it is opened.
+  const opened = known ?? [{ name: file, inode: inodeOf(file) }]
+  const moved = createGuard(opened)()
+  if (moved) throw stateError(moved.name, MOVED)
+  const connection = connect(file, options)
+  try {
+    initialize(connection)
+  } catch (error) {
+    connection.close()
+    throw error
+  }
   const others = [`${file}-wal`, `${file}-shm`].map((name) => ({ name, inode: inodeOf(name) }))
-  return [{ name: file, inode }, ...others.filter(({ inode }) => inode !== undefined)]
+  const files = known ?? [...opened, ...others.filter(({ inode }) => inode !== undefined)]
+  return { ...connection, files, findMoved: createGuard(files) }
 }
 
 /**
@@ -64,73 +74,31 @@ function findFiles(file: string, inode = inodeOf(file)): OpenedFiles {
  * The files are compared only after their folder has changed, which takes two microseconds to see. Reading the log's
  * own times makes Linux 6.13 and newer keep them more exactly, and a durable write a fifth slower (Linux 6.18, ext4).
  *
- * @param opened what {@link findFiles} has found
+ * @param files without symbolic links, behind which SQLite keeps the others
  */
-function createFileGuard(opened: OpenedFiles): FileGuard {
-  const [{ name: file }] = opened as [OpenedFile]
+function createGuard(files: readonly OpenedFile[]): GuardedConnection['findMoved'] {
+  const [{ name: file } = { name: '' }] = files
   const folder = path.dirname(file)
   let trusted: string | undefined
-  /** The files that are not in their place. */
-  let moved: OpenedFiles = []
-  /** Whether another file has the name of one: that one stays lost, whatever happens to the names later. */
-  let isReplaced = false
+  let moved: Moved | undefined
 
-  /** Looks for moved files, and returns the name of the first. */
-  function findMoved(): string | undefined {
+  return () => {
     const { ino, ctimeMs = Number.NaN } = statOf(folder) ?? {}
     const change = `${ino} ${ctimeMs}`
-    if (!isReplaced && change !== trusted) {
-      moved = opened.filter(({ name, inode }) => inodeOf(name) !== inode)
-      isReplaced = moved.some(({ name, inode }) => ![inode, undefined].includes(inodeOf(name)))
-      // A second change in the same tick has the same time.
-      trusted = moved.length === 0 && Date.now() - ctimeMs > MAX_CLOCK_TICK ? change : undefined
-    }
-    return moved[0]?.name
-  }
-
-  return {
-    files: opened,
-
-    requireAll() {
-      const name = findMoved()
-      if (name !== undefined) throw stateError(name, MOVED)
-    },
-
-    requireNotReplaced() {
-      const name = findMoved()
-      if (name !== undefined && isReplaced) throw stateError(name, MOVED)
-    },
-
-    mayClose() {
-      findMoved()
-      return !isReplaced
-    },
-
-    isLogMissing: () => findMoved() !== file && !isReplaced && moved.some(({ name }) => name === `${file}-wal`),
-  }
-}
-
-/**
- * Connects to a SQLite file that may be moved or replaced at any time.
- *
- * @param initialize runs the first statement, at which SQLite opens the other files
- * @param known the files, if another connection has opened them before
- */
-export function connectGuarded(
-  file: string,
-  options: ConnectOptions,
-  initialize: (connection: FileConnection) => void,
-  known?: OpenedFiles,
-): GuardedConnection {
-  if (known) createFileGuard(known).requireAll()
-  const inode = inodeOf(file)
-  const connection = connect(file, options)
-  try {
-    initialize(connection)
-    return { connection, guard: createFileGuard(known ?? findFiles(file, inode)) }
-  } catch (error) {
-    connection.close()
-    throw error
+    if (moved?.isReplaced || change === trusted) return moved
+    const names = files.filter(({ name, inode }) => inodeOf(name) !== inode).map(({ name }) => name)
+    const [name] = names
+    moved =
+      name === undefined
+        ? undefined
+        : {
+            name,
+            isReplaced: names.some((each) => inodeOf(each) !== undefined),
+            isLog: name !== file && names.includes(`${file}-wal`),
+          }
+    // A second change in the same tick has the same time.
+    trusted = moved === undefined && Date.now() - ctimeMs > MAX_CLOCK_TICK ? change : undefined
+    return moved
   }
 }
 

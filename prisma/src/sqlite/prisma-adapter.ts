@@ -1,24 +1,10 @@
 import type { ArgType, ColumnType, SqlQuery, SqlResultSet } from '@prisma/driver-adapter-utils'
 import { ColumnTypeEnum, DriverAdapterError } from '@prisma/driver-adapter-utils'
-import type { Connection, ReadStatement, SqlValue, WriteStatement } from '../engine.ts'
+import type { ReadStatement, WriteStatement } from '../engine.ts'
 import { StorageError } from '../engine.ts'
 import { type ClientAdapter, toStatement } from '../prisma-client.ts'
 import { numbered, type Parameters, type Result, type Value } from './connection.ts'
 import { codeOf } from './errors.ts'
-
-/** Makes a connection of what runs statements. */
-export function toConnection(
-  run: (sql: string, parameters: Parameters, needsColumns: boolean) => Result | Promise<Result>,
-  executeScript: (script: string) => void | Promise<void>,
-): Connection {
-  return {
-    async query<Row>(sql: string, ...values: SqlValue[]) {
-      const { columnNames, rows } = toResultSet(await run(sql, numbered(values), true))
-      return rows.map((row) => Object.fromEntries(columnNames.map((name, index) => [name, row[index]])) as Row)
-    },
-    executeScript: async (script) => executeScript(script),
-  }
-}
 
 /** Runs a statement of Prisma Client as what it says. */
 export type RunStatement = (
@@ -66,13 +52,9 @@ function toParameter(value: unknown, type: ArgType | undefined): unknown {
   return type?.scalarType === 'int' || type?.scalarType === 'bigint' ? BigInt(value) : value
 }
 
-/** The types that SQLite's schemas name, as Prisma's engines call them. */
+/** The types of schemas that values do not show, as Prisma's engines call them. */
 const DECLARED_TYPES: Readonly<Record<string, ColumnType>> = {
-  INT: ColumnTypeEnum.Int32,
   INTEGER: ColumnTypeEnum.Int32,
-  BIGINT: ColumnTypeEnum.Int64,
-  REAL: ColumnTypeEnum.Double,
-  TEXT: ColumnTypeEnum.Text,
   BOOLEAN: ColumnTypeEnum.Boolean,
   DATETIME: ColumnTypeEnum.DateTime,
 }
@@ -86,7 +68,7 @@ function toResultSet({ columns, rows }: Result): SqlResultSet {
   }
 }
 
-/** Returns the type of the first value of an expression, which has no declared type. */
+/** Returns the type of the first value of another column, such as an expression. */
 function typeOf(rows: Value[][], index: number): ColumnType {
   const value = rows.find((row) => row[index] !== null)?.[index]
   if (typeof value === 'string') return ColumnTypeEnum.Text

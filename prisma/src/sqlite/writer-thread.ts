@@ -4,8 +4,8 @@ import { parentPort } from 'node:worker_threads'
 import { StorageError } from '../engine.ts'
 import { TIMES } from '../patience.ts'
 import type { ConnectOptions, FileConnection, Parameters, Result } from './connection.ts'
-import { toPlainError } from './errors.ts'
-import { connectGuarded, type GuardedConnection, type OpenedFiles } from './file-guard.ts'
+import { MOVED, stateError, toPlainError } from './errors.ts'
+import { connectGuarded, type GuardedConnection, type Moved, type OpenedFile } from './file-guard.ts'
 import { statements } from './statements.ts'
 
 /**
@@ -29,13 +29,14 @@ export const commands = {
    * @param script the first statements; default: the settings of what writes for requests, which are checked
    * @throws {StorageError} if it cannot be used
    */
-  open(file: string, script = SETTINGS, cache: ConnectOptions['cache'] = 'private'): OpenedFiles {
+  open(file: string, script = SETTINGS, cache: ConnectOptions['cache'] = 'private'): readonly OpenedFile[] {
     opened = connectGuarded(file, { timeout: TIMES.busy, cache }, (connection) => {
       connection.executeScript(script)
       if (script === SETTINGS) checkPragmas(connection, file)
     })
-    setInterval(saveLog, TIMES.check).unref()
-    return opened.guard.files
+    const { files, findMoved } = opened
+    setInterval(() => saveLog(findMoved()), TIMES.check).unref()
+    return files
   },
 
   run: (sql: string, parameters?: Parameters, needsColumns?: boolean): Result =>
@@ -72,9 +73,10 @@ export const commands = {
 
   /** Closes the file, and returns whether it did: SQLite would write to files of others. */
   close(): boolean {
-    saveLog()
-    if (opened?.guard.mayClose() === false) return false
-    opened?.connection.close()
+    const moved = opened?.findMoved()
+    saveLog(moved)
+    if (moved?.isReplaced) return false
+    opened?.close()
     opened = undefined
     return true
   },
@@ -82,38 +84,32 @@ export const commands = {
 
 /** Which command to run. */
 export interface Command {
-  readonly id: number
   readonly name: keyof typeof commands
   readonly args: readonly unknown[]
 }
 
 /** How a command has ended; an error as `toPlainError` returns it. */
-export type Outcome = { id: number; result: unknown } | { id: number; error: unknown }
+export type Outcome = { result: unknown } | { error: object }
 
-parentPort?.on('message', ({ id, name, args }: Command) => parentPort?.postMessage(respond(id, name, args)))
-
-function respond(id: number, name: keyof typeof commands, args: readonly unknown[]): Outcome {
+parentPort?.on('message', ({ name, args }: Command) => {
   const run: (...args: never[]) => unknown = commands[name]
   try {
-    return { id, result: run(...(args as never[])) }
+    parentPort?.postMessage({ result: run(...(args as never[])) } satisfies Outcome)
   } catch (error) {
-    return { id, error: toPlainError(error) }
+    parentPort?.postMessage({ error: toPlainError(error) } satisfies Outcome)
   }
-}
+})
 
 /**
  * Uses the file, and checks before that it is in place, to keep a statement out of a log next to another database, and
  * after it, since only then is it certain to be found again.
  */
 function inPlace<Result>(use: (connection: FileConnection) => Result): Result {
-  const { connection, guard } = opened as GuardedConnection
+  const connection = opened as GuardedConnection
   const check = () => {
-    try {
-      guard.requireAll()
-    } catch (error) {
-      saveLog()
-      throw error
-    }
+    const moved = connection.findMoved()
+    saveLog(moved)
+    if (moved) throw stateError(moved.name, MOVED)
   }
   check()
   try {
@@ -130,18 +126,15 @@ function writePage(connection: FileConnection): void {
 }
 
 /** Writes the log back into the file where it was deleted, once. */
-function saveLog(): void {
-  if (!opened?.guard.isLogMissing()) isLogSaved = false
-  else if (!isLogSaved) isLogSaved = checkpoint(opened.connection)
-}
-
-/** Writes the log back into the file, and returns whether all of it is there. */
-function checkpoint(connection: FileConnection): boolean {
+function saveLog(moved: Moved | undefined): void {
+  const isMissing = moved?.isLog === true && !moved.isReplaced
+  isLogSaved &&= isMissing
+  if (!isMissing || isLogSaved) return
   try {
-    const [[busy] = []] = connection.run('PRAGMA wal_checkpoint(FULL)').rows
-    return Number(busy) === 0
+    const [[busy] = []] = opened?.run('PRAGMA wal_checkpoint(FULL)').rows ?? []
+    isLogSaved = Number(busy) === 0
   } catch {
-    return false
+    // It is tried again.
   }
 }
 

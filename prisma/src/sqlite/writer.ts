@@ -16,10 +16,9 @@ import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Transaction } from '../engine.ts'
 import { retry, TIMES } from '../patience.ts'
-import type { ConnectOptions } from './connection.ts'
+import { type ConnectOptions, toConnection } from './connection.ts'
 import { toError } from './errors.ts'
-import type { OpenedFiles } from './file-guard.ts'
-import { toConnection } from './prisma-adapter.ts'
+import type { OpenedFile } from './file-guard.ts'
 import type { Command, commands, Outcome } from './writer-thread.ts'
 
 type Commands = typeof commands
@@ -31,15 +30,9 @@ export type Writer = {
   ) => Promise<ReturnType<Commands[Name]>>
 } & {
   /** The file, and those that SQLite keeps next to it. */
-  readonly files: OpenedFiles
+  readonly files: readonly OpenedFile[]
   /** Closes the file and ends the thread, unless the files are not its own any more. */
   close(): Promise<void>
-}
-
-/** A command without an outcome. */
-interface Pending {
-  resolve(result: unknown): void
-  reject(error: unknown): void
 }
 
 // This file is TypeScript in development and in tests, JavaScript once it is built.
@@ -64,9 +57,9 @@ export async function openWriter(
 ): Promise<Writer> {
   // No module that is preloaded for the server, such as one that measures its requests.
   const worker = new Worker(program, { execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } })
-  const pending = new Map<number, Pending>()
+  /** The commands without an outcome, in order. */
+  const pending: { resolve(result: never): void; reject(error: unknown): void }[] = []
   let failure: Error | undefined
-  let lastId = 0
 
   function fail(): never {
     failure = new Error('The thread that uses SQLite has ended: check the limits of memory')
@@ -74,13 +67,13 @@ export async function openWriter(
   }
 
   worker.on('exit', fail)
-  // By their ids: other code in the thread, such as a watcher's, may send messages of its own.
   worker.on('message', (outcome: Outcome) => {
-    const command = pending.get(outcome.id)
-    pending.delete(outcome.id)
-    if (pending.size === 0) worker.unref()
+    // Other code in the thread, such as a watcher's, may send messages of its own.
+    if (!('result' in outcome || 'error' in outcome)) return
+    const command = pending.shift()
+    if (pending.length === 0) worker.unref()
     if ('error' in outcome) command?.reject(toError(outcome.error))
-    else command?.resolve(outcome.result)
+    else command?.resolve(outcome.result as never)
   })
   worker.unref()
 
@@ -90,10 +83,9 @@ export async function openWriter(
     (...args: Parameters<Commands[Name]>): Promise<ReturnType<Commands[Name]>> =>
       new Promise((resolve, reject) => {
         if (failure) throw failure
-        const id = ++lastId
-        pending.set(id, { resolve: resolve as Pending['resolve'], reject })
+        pending.push({ resolve, reject })
         worker.ref()
-        worker.postMessage({ id, name, args } satisfies Command)
+        worker.postMessage({ name, args } satisfies Command)
       })
 
   const [open, closeFile] = [command('open'), command('close')]
