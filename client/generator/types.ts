@@ -101,7 +101,7 @@ export function generateTypes(components: Readonly<Record<string, Schema>>, oper
       // A list may be one that the app cannot change.
       const type = `${schema.items ? 'readonly ' : ''}${write(schema, isSent)}`
       const field = `${propertyName(name)}${required ? '' : '?'}: ${type}${required ? '' : ' | undefined'}`
-      return `${comment(documentationOf(schema), '')}${field}\n`.replace(/^(?=.)/gm, '  ')
+      return `${comment(documentationOf(schema, isSent), '')}${field}\n`.replace(/^(?=.)/gm, '  ')
     })
     return `{\n${lines.join('')}}`
   }
@@ -116,9 +116,10 @@ function typeName(name: string): string {
 }
 
 /** Writes the doc comment of a value: description, format, example and deprecation. */
-function documentationOf({ description, type, format, examples, deprecated }: Schema): string {
+function documentationOf({ description, type, format, examples, deprecated }: Schema, isSent: boolean): string {
   const parts = [
     description,
+    isSent && format === 'int64' && 'The SDK takes a bigint, a safe integer, or decimal digits as text.',
     type === 'string' && format !== undefined && `Format: ${format}.`,
     examples && `@example ${JSON.stringify(examples[0])}`,
     deprecated && '@deprecated',

@@ -9,6 +9,8 @@ export interface NewPlant {
    * Identification number of the plant, unique within the account. An int64, exact over its whole range: write it as a
    * JSON number, with a serializer that does not round integers above 2^53.
    *
+   * The SDK takes a bigint, a safe integer, or decimal digits as text.
+   *
    * @example 1
    */
   id: bigint | number | string

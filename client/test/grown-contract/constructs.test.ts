@@ -87,7 +87,7 @@ const inPath = { path: '/beds/:id', pathParams: z.object({ id: Int64TextSchema.m
 const query = z.object({ limit: Page.optional(), cursor: TextSchema.optional() })
 /** Operations whose input has several parts, and what is in their SDK. */
 const operations: Record<string, [operation: object, ...texts: string[]]> = {
-  changeBed: [{ ...post, ...inPath, method: 'PATCH', body: change }, 'interface ChangeBedInput extends BedChange { /** The id. */ id: bigint | number | string }', 'changeBed(input: ChangeBedInput, options?: CallOptions): Promise<{ }>'], // biome-ignore format: one line
+  changeBed: [{ ...post, ...inPath, method: 'PATCH', body: change }, 'interface ChangeBedInput extends BedChange { /** The id.', 'The SDK takes a bigint, a safe integer, or decimal digits as text. */ id: bigint | number | string }', 'changeBed(input: ChangeBedInput, options?: CallOptions): Promise<{ }>'], // biome-ignore format: one line
   putBed: [{ ...getBed, ...inPath, method: 'PUT', body: NewBed }, 'putBed(input: NewBed, options?: CallOptions)'],
   nameBed: [{ ...post, path: '/bed-names', body: z.object({ by: OldOwner }).meta({ id: 'NewName' }) }, 'interface NewName { by: OldOwner }'], // biome-ignore format: one line
   deleteBed: [{ ...getBed, ...inPath, method: 'DELETE', responses: { 204: c.noBody() }, deprecated: true }, 'deleteBed(input: DeleteBedInput, options?: CallOptions): Promise<undefined>', '@deprecated'], // biome-ignore format: one line
