@@ -7,6 +7,7 @@ import { parse } from 'yaml'
 import { bareMachine, STORE, TRUST } from './helpers/bare-machine.ts'
 import { root, runProgram, runToSuccess, startProgram } from './helpers/programs.ts'
 import { temporaryFolder } from './helpers/temporary.ts'
+import { ONE_TIME_PASSWORD } from './registry/stages.ts'
 import { type Registry, startRegistry } from './registry/start-registry.ts'
 
 const names = ['contract', 'prisma', 'server', 'client']
@@ -20,8 +21,8 @@ const clone = path.join(folder, 'plant-store')
 const origin = path.join(folder, 'origin.git')
 const packages = path.join(folder, 'packages')
 const other = path.join(folder, 'another clone')
-/** What the steps find in PATH and HOME. */
-const [bin, home] = [temporaryFolder(), temporaryFolder()]
+/** What the steps find in PATH and HOME, and the HOME of a maintainer. */
+const [bin, home, maintainerHome] = [temporaryFolder(), temporaryFolder(), temporaryFolder()]
 let registry: Registry
 
 /** Returns a newcomer's environment, with these settings. */
@@ -90,11 +91,20 @@ async function runWith(job: string, from: string, packed = from, edit?: (command
   return await runJob(job, { RUNNER_TEMP, SHA512: await sha512Of(packed) }, clone, edit)
 }
 
-/** Publishes the packages of a folder. Returns what npm has published, or the output of a failure. */
-async function publish(from = packages, packed = from): Promise<string | string[]> {
-  const output = await runWith('publish', from, packed)
+/** Stages the packages of a folder. Returns what npm has staged, or the output of a failure. */
+async function stage(from = packages, packed = from, edit?: (command: string) => string): Promise<string | string[]> {
+  const output = await runWith('stage', from, packed, edit)
   if (output.startsWith('Failed')) return output
-  return [...output.matchAll(/^\+ @plant-store\/(.*)$/gm)].map(([, version = '']) => version)
+  return [...output.matchAll(/^\+ @plant-store\/(\S+) \(staged with id .*\)$/gm)].map(([, version = '']) => version)
+}
+
+/** Runs npm as a maintainer, or as CI. */
+const npm = (parameters: string, HOME = maintainerHome) => run(['sh', '-c', `npm ${parameters} 2>&1`], clone, { HOME })
+const summary = () => readFile(`${folder}/summary`, 'utf8')
+/** Runs the last commands that a summary of the run has for a maintainer. */
+async function decide(action: 'approve' | 'reject', count: number): Promise<void> {
+  const commands = (await summary()).match(new RegExp(`(?<=^    npm )stage ${action} \\S+$`, 'gm')) ?? []
+  for (const command of commands.slice(-count)) await npm(`${command} --otp ${ONE_TIME_PASSWORD}`)
 }
 
 /** Returns a copy of the packages in which a command was run in the folder of the unpacked SDK. */
@@ -122,7 +132,8 @@ beforeAll(async () => {
   await git(...USER, 'commit', '--quiet', '--no-verify', '--allow-empty', '--message', 'chore: release')
   await git('clone', '--quiet', '--bare', clone, origin)
   await git('remote', 'set-url', 'origin', origin)
-  await writeFile(path.join(home, '.npmrc'), registry.settings)
+  await writeFile(path.join(home, '.npmrc'), registry.ci)
+  await writeFile(path.join(maintainerHome, '.npmrc'), registry.maintainer)
   const gh = '#!/bin/sh\n[ "$1" = run ] && echo "$SUCCEEDED" || git push --quiet origin "$5:refs/tags/$3"\n'
   await writeFile(path.join(bin, 'gh'), gh, { mode: 0o755 })
   expect(await runJob('pack', { RUNNER_TEMP: folder })).not.toContain('Failed')
@@ -131,16 +142,16 @@ afterAll(() => registry.close())
 
 describe('a release', () => {
   test('may write and prove an origin only where it runs nothing of the repository', () => {
-    const { nightly, publish, tag, ...others } = jobs
+    const { nightly, stage, tag, ...others } = jobs
     for (const job of Object.values(others)) expect(JSON.stringify(job.permissions ?? {})).not.toContain('write')
     expect(workflow.permissions).toEqual({ contents: 'read' })
-    expect(publish?.permissions).toEqual({ contents: 'read', 'id-token': 'write' })
-    expect(publish).toMatchObject({ needs: ['nightly', 'speed', 'pack', 'check'], environment: 'release' })
+    expect(stage?.permissions).toEqual({ contents: 'read', 'id-token': 'write' })
+    expect(stage).toMatchObject({ needs: ['nightly', 'speed', 'pack', 'check'], environment: 'release' })
     expect(nightly).toEqual({ needs: 'commit', uses: './.github/workflows/ci.yml' })
-    expect(tag).toMatchObject({ needs: 'publish', permissions: { contents: 'write' } })
-    const scripts = [publish, tag].flatMap((job) => job?.steps.flatMap((step) => step.run ?? []) ?? []).join('\n')
-    expect(scripts.replaceAll(/#.*/g, '')).not.toMatch(/\bnpm (?!view|publish)|\bnpx |\bnode |\.mjs/)
-    expect(scripts).toContain('npm publish "$tarball" --access public --provenance --ignore-scripts\n')
+    expect(tag).toMatchObject({ needs: ['pack', 'stage'], environment: 'approved', permissions: { contents: 'write' } })
+    const scripts = [stage, tag].flatMap((job) => job?.steps.flatMap((step) => step.run ?? []) ?? []).join('\n')
+    expect(scripts.replaceAll(/#.*/g, '')).not.toMatch(/\bnpm (?!view|stage )|\bnpx |\bnode |\.mjs/)
+    expect(scripts).toContain('npm stage publish "$1" --access public --provenance --ignore-scripts ')
   })
 
   test.each([
@@ -163,13 +174,12 @@ describe('a release', () => {
     await git('clean', '--quiet', '--force')
   })
 
-  test('packs without the code of what packing does not need, and lists what will be published', async () => {
+  test('packs without the code of what packing does not need, and lists what will be staged', async () => {
     expect(await readFile(`${clone}/node_modules/.modules.yaml`, 'utf8')).toMatch(/"pendingBuilds": \[[^\]]*"esbuild@/)
     expect(JSON.stringify(jobs['pack'])).not.toMatch(/publint|attw|npm (test|install|ci)/)
-    const summary = await readFile(`${folder}/summary`, 'utf8')
     for (const name of [contract, prisma, server, client]) {
-      expect(summary).toMatch(
-        new RegExp(`^\\| @plant-store/${name} \\| will be published \\| sha512-\\S{88} \\|$`, 'm'),
+      expect(await summary()).toMatch(
+        new RegExp(`^\\| @plant-store/${name} \\| will be staged \\| sha512-\\S{88} \\|$`, 'm'),
       )
     }
   })
@@ -187,35 +197,76 @@ describe('a release', () => {
     ['a script', 'not that of this commit', `sed -i '1a "scripts": { "postinstall": "true" },' package.json`],
     ['a file that npm would build', 'client has a file for npm', 'touch binding.gyp'],
     ['a link', 'client has more than files', 'ln -s /etc/hostname link'],
-  ])('with %s publishes nothing', async (_title, message, command) => {
-    const output = await publish(await changeClient(command))
+  ])('with %s stages nothing', async (_title, message, command) => {
+    const output = await stage(await changeClient(command))
     expect(output).toMatch(new RegExp(`^Failed: [^]*${message}`))
     expect(output).not.toContain('+ @plant-store/')
   })
 
-  test('of other packages than those that were packed publishes nothing', async () => {
+  test('of other packages than those that were packed stages nothing', async () => {
     const replaced = await changeClient('true')
-    expect(await publish(replaced, packages)).toBe('Failed: These packages are not those that were packed.\n')
+    expect(await stage(replaced, packages)).toBe('Failed: These packages are not those that were packed.\n')
   })
 
-  test('of a version that is the tag of another commit publishes nothing', async () => {
+  test('of a version that is the tag of another commit stages nothing', async () => {
     await git('push', '--quiet', 'origin', `HEAD~1:refs/tags/@plant-store/${contract}`)
-    expect(await publish()).toContain(`The tag @plant-store/${contract} is another commit`)
+    expect(await stage()).toContain(`The tag @plant-store/${contract} is another commit`)
     await git('push', '--quiet', '--delete', 'origin', `refs/tags/@plant-store/${contract}`)
     await git('tag', '--delete', `@plant-store/${contract}`)
   })
 
-  test('publishes every package and tags the commit, then what a failure has left out, and nothing twice', async () => {
+  test('stages every package or none, and CI can neither publish nor approve one', async () => {
+    await writeFile(path.join(home, '.npmrc'), registry.ci.replace(/^.*_authToken.*$/m, ''))
+    expect(await stage()).toMatch(/^Failed: [\s\S]*cannot be staged, so none was: [\s\S]*logged in/)
+    await writeFile(path.join(home, '.npmrc'), registry.ci)
+    expect(await npm('stage list')).toBe('No staged packages found.\n')
+    // A version that is staged already is known only once it is staged again.
+    await npm(`stage publish ${packages}/plant-store-client.tgz --ignore-scripts`)
+    expect(await stage()).toMatch(
+      /^Failed: [\s\S]*is staged or published already[\s\S]*Reject what was(?:[\s\S]*npm stage reject){3}/,
+    )
+    await decide('reject', 3)
+    const [, id] = /^id: (.*)$/m.exec(await npm('stage list')) ?? []
+    await expect(npm(`stage reject ${id}`)).rejects.toThrow('EOTP')
+    await npm(`stage reject ${id} --otp ${ONE_TIME_PASSWORD}`)
+
+    expect(await stage()).toEqual([contract, prisma, server, client])
+    const [, first] = /npm stage approve (\S+)\n/.exec(await summary()) ?? []
+    await expect(npm(`stage approve ${first}`)).rejects.toThrow('EOTP')
+    const other = await npm('config get registry')
+    const asCi = `--registry ${other.trim()} --otp ${ONE_TIME_PASSWORD}`
+    await expect(npm(`stage approve ${first} ${asCi}`, home)).rejects.toThrow('E403')
+    await expect(npm(`publish ${packages}/plant-store-client.tgz`, home)).rejects.toThrow('E403')
+    for (const name of names) await expect(npm(`view @plant-store/${name}`)).rejects.toThrow('E404')
+    expect(await runWith('tag', packages)).toContain('Approve the packages first, then run this again.\n')
+  })
+
+  test('is approved after a look at the packages, and then tagged, once', async () => {
+    const [, pack = '', compare = ''] =
+      /^ {3}(GITHUB_SERVER_URL=.*)\n {3}(sha1sum .*)\n {3}npm stage approve ID$/m.exec(
+        await readFile(`${root}RELEASING.md`, 'utf8'),
+      ) ?? []
+    const environment = pack
+      .replace('https://github.com', 'https://example.com')
+      .replace('OWNER/plant-store', 'alice/plants')
+    const ownPackages = path.join(folder, 'own')
+    await npm(`--version >/dev/null; ${`${environment}; ${compare}`.replaceAll('../packages', ownPackages)}`)
+    const sums = await run(['sh', '-c', `sha1sum ${ownPackages}/*.tgz | cut -d ' ' -f 1 | sort`])
+    const staged = (await npm('stage list')).match(/(?<=^shasum: ).*$/gm) ?? []
+    expect(staged.sort()).toEqual(sums.trim().split('\n'))
+    await decide('approve', 4)
+
     expect(await readFile(`${folder}/output`, 'utf8')).toContain(`sha512=${await sha512Of(packages)}\n`)
-    expect(await publish()).toEqual([contract, prisma, server, client])
     const head = await git('rev-parse', 'HEAD')
     const tags = [client, contract, prisma, server].map((name) => `${head}\trefs/tags/@plant-store/${name}`)
     for (let time = 0; time < 2; time++) {
-      expect(await runJob('tag')).not.toContain('Failed')
+      expect(await runWith('tag', packages)).not.toContain('Failed')
       expect(await git('ls-remote', '--tags', 'origin')).toBe(tags.join('\n'))
     }
-    await run(['npm', 'unpublish', '--force', '@plant-store/client'], clone, { HOME: home })
-    expect(await publish()).toEqual([client])
+    // What npm lacks alone.
+    await npm('unpublish --force @plant-store/client')
+    expect(await stage()).toEqual([client])
+    await decide('approve', 1)
   })
 
   test('packs the same bytes in another folder', async () => {
@@ -307,7 +358,7 @@ test.for([
   const write = (file: string, text: string) => writeFile(path.join(options.cwd, file), text)
   await write('package.json', '{ "private": true, "type": "module" }')
   const fromTarballs = command.includes('FOLDER')
-  if (!fromTarballs) await write('.npmrc', registry.settings)
+  if (!fromTarballs) await write('.npmrc', registry.ci)
   const line = `${command} ${fromTarballs ? 'FOLDER/plant-store-client.tgz' : '@plant-store/client'}`
     .replace(/^pnpm/, `node ${root}scripts/pnpm.mjs`)
     .replaceAll('FOLDER', packages)
