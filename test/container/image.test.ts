@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readComposeFile } from '../helpers/container/compose-file.ts'
+import { parse } from 'yaml'
 import { installDocker, missingPrograms, removeDocker } from '../helpers/container/docker.ts'
 import { runSql, startOwnPostgresql } from '../helpers/database/databases.ts'
 import { demandPasswords } from '../helpers/database/postgresql.ts'
@@ -123,15 +123,15 @@ describe.runIf(missing.length === 0)('the image', () => {
   })
 
   test('the migration and a server of the profile postgresql run with the settings of compose.yaml', async () => {
-    const { services } = readComposeFile()
+    const { services } = parse(readFileSync(`${root}compose.yaml`, 'utf8'), { merge: true })
     const postgresql = await startOwnPostgresql({ prepare: demandPasswords })
     const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
     await administrate(`CREATE ROLE plant_store LOGIN PASSWORD 'secret'`)
     await administrate(`CREATE DATABASE plants OWNER plant_store TEMPLATE template0 ENCODING 'UTF8'`)
     /** Runs a service of compose.yaml, without its network. */
     const runService = (name: string, ...options: string[]) => {
-      const { environment, command = [] } = services[name] ?? {}
-      const url = environment?.['DATABASE_URL']?.replace('database', `127.0.0.1:${postgresql.port}`)
+      const { environment, command = [] } = services[name]
+      const url = environment.DATABASE_URL.replace('database', `127.0.0.1:${postgresql.port}`)
       const settings = { ...environment, PGPASSWORD: 'secret', DATABASE_URL: String(url) }
       const variables = Object.entries(settings).map(([variable, value]) => `--env=${variable}=${value}`)
       const hardened = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges']

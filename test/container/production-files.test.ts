@@ -5,7 +5,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { readComposeFile } from '../helpers/container/compose-file.ts'
 import { codeBlock, readGuide } from '../helpers/production/guide.ts'
 import { root } from '../helpers/programs.ts'
 
@@ -20,7 +19,7 @@ const image = Object.fromEntries(
 )
 /** The command that checks the health of a container. */
 const healthCheck: string[] = JSON.parse(/^HEALTHCHECK .*CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]')
-const { services } = readComposeFile()
+const { services } = parse(read('compose.yaml'), { merge: true })
 
 const kubernetes = readGuide('kubernetes.yaml')
 const documents = parseAllDocuments(kubernetes).map((document) => document.toJS())
@@ -39,7 +38,7 @@ test.each([
   ['plant-store.env', settingsIn(readGuide('plant-store.env'))],
   ['several-machines', settingsIn(codeBlock(readGuide('several-machines/README.md'), 'Install the servers', 0, 'ini'))],
   ['the image', Object.keys(image)],
-  ['compose.yaml', Object.keys({ ...services['server-1']?.environment, ...services['migrate']?.environment })],
+  ['compose.yaml', Object.keys({ ...services['server-1'].environment, ...services.migrate.environment })],
   ['kubernetes.yaml', Object.keys(pod)],
 ])('%s sets nothing that the server does not know', (_, names) => {
   expect(names).toContain('DATABASE_URL')
@@ -86,7 +85,7 @@ test('the base of the image is the version of Node.js that the tests run on; it 
   const { container, strategy } = parse(read('.github/workflows/ci.yml')).jobs.check
   // Without the rights to start machines, the guides would not be run.
   expect(container).toEqual({ image: `node:\${{ matrix.node }}`, options: '--privileged' })
-  const images = Object.values(services).map(({ image: name }) => name)
+  const images = Object.values<{ image: string }>(services).map(({ image: name }) => name)
   const foreign = [first, ...images, ...strategy.matrix.node].filter((name) => name !== 'plant-store')
   expect(foreign.length).toBeGreaterThan(5)
   for (const name of foreign) expect(name).toMatch(/@sha256:[0-9a-f]{64}$/)
