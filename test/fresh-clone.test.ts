@@ -26,16 +26,6 @@ async function start(use = async (_output: string) => {}): Promise<string> {
 
 /** The scripts that a page names and that only write. */
 const WRITING = ['format', 'generate', 'prisma -- validate']
-/** Those that `npm test` runs, which other tests run, and `bench`, which takes long. */
-const OTHERS = `lint unused typecheck setup dev studio plant-store deploy pack pack-client changeset audit sbom bench`
-
-test('a test runs every script that a page names', async () => {
-  const lines = await runToSuccess(['git', 'grep', '-ohE', 'npm run (--silent )?[a-z][a-z-]*', '--', '*.md'])
-  const named = new Set([...lines.matchAll(/ ([a-z-]+)$/gm)].map(([, name]) => name))
-  const run = [...WRITING.map((script) => script.split(' ')[0]), ...OTHERS.split(' ')]
-  expect([...named].sort()).toEqual(run.sort())
-})
-
 // The oldest Node.js, next to which the set-up installs a newer one. Vite does not support `#`, `?` and `%` in a path.
 const machine = bareMachine('node-18', 'npm-10')
 const clone = path.join(temporaryFolder(), "apps, of course/it's plänts")

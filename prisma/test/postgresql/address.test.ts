@@ -1,12 +1,10 @@
-import fc from 'fast-check'
 import pg from 'pg'
 import { describe, expect, test, vi } from 'vitest'
-import { runs } from '../../../test/helpers/long-tests.ts'
 import { readGuide } from '../../../test/helpers/production/guide.ts'
 import { databaseUrl } from '../../src/address.ts'
 import { backupDatabase } from '../../src/database.ts'
 import { StorageError } from '../../src/index.ts'
-import { describeDatabase, readAddress } from '../../src/postgresql/address.ts'
+import { readAddress } from '../../src/postgresql/address.ts'
 
 /** A URL of a Unix socket, with a port. */
 const SOCKET = 'postgresql://u:p@localhost:6432/d?host=/var/run/postgresql'
@@ -112,28 +110,6 @@ describe('the guide', () => {
     expect(read).toThrow(StorageError)
     expect(read).toThrow(isHosts ? 'one host' : found.replace(/=.*/, ''))
   })
-})
-
-test('for any text only a StorageError is thrown, and neither it nor the description has a part of the password', () => {
-  /** Text that occurs in no message and no example. */
-  const secret = fc.string({ unit: fc.constantFrom(...'qzQZ79@:/?#%&=[]\\ é🪴'), minLength: 4, maxLength: 12 })
-  const PLACES = ['h/d', ':6432/d', '/d', 'h', '[::1]/d', 'h/d?sslmode=require', 'h/d?unknown=1', 'h/a/b', '%']
-  const place = fc.oneof({ arbitrary: fc.constantFrom(...PLACES), weight: 3 }, fc.string({ unit: 'grapheme' }))
-  fc.assert(
-    fc.property(secret, place, fc.boolean(), (password, rest, isEncoded) => {
-      const written = isEncoded ? encodeURIComponent(password) : password
-      let message: string
-      try {
-        message = describeDatabase(readAddress(`postgresql://user:${written}@${rest}`))
-      } catch (error) {
-        expect(error).toBeInstanceOf(StorageError)
-        message = (error as Error).message
-      }
-      if (!PLACES.includes(rest)) return
-      for (const part of password.match(/[qzQZ79é🪴]{2,}/gu) ?? []) expect(message).not.toContain(part)
-    }),
-    { numRuns: runs(5_000) },
-  )
 })
 
 test('a backup says where the tools of PostgreSQL are described, without the password', async () => {

@@ -146,12 +146,6 @@ test('a password that changes, in PostgreSQL and in the file of it: a server goe
   await expect.poll(whyUnavailable).toBe(undefined)
 })
 
-test('a password file of libpq is not read', async () => {
-  writeFileSync(path.join(files, '.pgpass'), `*:*:*:*:${PASSWORD.replace(/[\\:]/g, '\\$&')}`, { mode: 0o600 })
-  vi.stubEnv('HOME', files)
-  expect(await open('secretive@127.0.0.1')).toMatch(REJECTED)
-})
-
 // In less time than a startup waits for what may go away.
 test.each(['secretive:wrong', 'secretive', 'unknown:wrong'])('%s is rejected', { timeout: 9_000 }, async (user) => {
   expect(await open(`${user}@127.0.0.1`)).toMatch(REJECTED)
