@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
-import { listSkipped } from './test/helpers/list-skipped.ts'
 import { isLong, leftOutOf } from './test/helpers/long-tests.ts'
 
 // Tests mostly wait, so more files than there are cores run in parallel.
@@ -75,10 +74,8 @@ export default defineConfig({
     globalSetup: ['test/helpers/server/run-folder.ts'],
     maxWorkers,
     sequence: { sequencer: SlowestFirst },
-    // For the list of skipped tests.
-    includeTaskLocation: true,
     // The JSON report is for .ci/run.
-    reporters: ['default', listSkipped, ['json', { outputFile: 'node_modules/.cache/tests.json' }]],
+    reporters: ['default', ['json', { outputFile: 'node_modules/.cache/tests.json' }]],
     projects: [
       {
         ...project,

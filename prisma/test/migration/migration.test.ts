@@ -252,7 +252,7 @@ describe('a SQLite file', () => {
   })
 
   // Root may do anything, so another user has to try, who may not be able to read this repository.
-  const whyNoUser = whyImpossible(() =>
+  const whyNoUser = whyImpossible('Another user', () =>
     execFileSync(process.execPath, ['--version'], { ...postgresqlUser, cwd: packageFolder }),
   )
   test.skipIf(whyNoUser).each(['200 700', '400 700', '600 500', '600 000'])(

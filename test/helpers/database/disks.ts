@@ -6,24 +6,21 @@ import { requireInCi } from '../long-tests.ts'
 import { root } from '../programs.ts'
 import { temporaryFolder } from '../temporary.ts'
 
-/** Tries something and returns why it fails, in a line; undefined if it works. */
-export function whyImpossible(attempt: () => unknown): string | undefined {
+/** Tries what a test needs, and returns and prints why it fails, in a line; undefined if it works. */
+export function whyImpossible(what: string, attempt: () => unknown): string | undefined {
   try {
     attempt()
     return undefined
   } catch (error) {
-    return String((error as Error).message)
-      .trim()
-      .split('\n')
-      .at(-1)
+    const reason = (error as Error).message.trim().split('\n').at(-1)
+    console.log(`${what} is impossible here, and not tested: ${reason}`)
+    return reason
   }
 }
 
-/** Returns why no disk can be mounted here, in a line, and prints it; undefined if one can. */
+/** Returns why no disk can be mounted here; undefined if one can. */
 export function whyNoSmallDisk(): string | undefined {
-  const reason = whyImpossible(() => unmount(mountSmallDisk()))
-  if (reason) console.log(`A full disk is not tested, since none can be mounted here: ${reason}`)
-  return reason
+  return whyImpossible('A full disk', () => unmount(mountSmallDisk()))
 }
 
 /** Mounts a disk of 8 MB and returns its folder. */
@@ -53,7 +50,7 @@ export function compileLibrary(name: string): { library: string; whyNot: string 
   // In a folder that is removed after the run, not after a file: the next one in this process loads it too.
   const library = path.join(mkdtempSync(path.join(tmpdir(), 'plant-store-')), `${name}.so`)
   const command = ['-shared', '-fPIC', '-o', library, `${root}test/helpers/database/${name}.c`, '-ldl']
-  const whyNot = whyImpossible(() => execFileSync('cc', command, { stdio: 'pipe' }))
+  const whyNot = whyImpossible(name, () => execFileSync('cc', command, { stdio: 'pipe' }))
   requireInCi('a C compiler', !whyNot)
   return { library, whyNot }
 }
