@@ -11,8 +11,10 @@ const run = (program: string, ...parameters: string[]) =>
 
 test('no dependency has a known vulnerability', ({ skip }) => {
   const { status, stdout, stderr } = run('npm', 'run', '--silent', 'audit')
-  if (/ERR_PNPM_AUDIT_(BAD_RESPONSE|ENDPOINT_NOT_EXISTS)/.test(stdout + stderr))
-    skip('This registry does not support it.')
+  if (/ERR_PNPM_AUDIT_(BAD_RESPONSE|ENDPOINT_NOT_EXISTS)/.test(stdout + stderr)) {
+    console.log('This registry does not support `npm run audit`, which is not tested.')
+    skip()
+  }
   expect(stdout + stderr).toContain('No known vulnerabilities found')
   expect(status).toBe(0)
 })

@@ -127,16 +127,6 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     }
   })
 
-  test('the command ignores a file .env of the current folder, which may belong to anyone', async () => {
-    const evil = `mkdir -p /tmp/evil; cd /tmp/evil; echo 'require("fs").writeFileSync("/tmp/evil/ran", "")' >run.cjs
-      printf 'PORT=many\nNODE_OPTIONS=--require=/tmp/evil/run.cjs\n' >.env; chmod -R a+rwX .`
-    const list = await machine.run(
-      `${evil}; plant-store token list; plant-store backup /var/backups/plant-store/evil.db`,
-    )
-    expect(list).toContain('me')
-    expect(await machine.run('rm /var/backups/plant-store/evil.db; ls /tmp/evil')).toBe('run.cjs\n')
-  })
-
   test('nginx passes on links, errors, the address of the client, and its request id', async () => {
     const owner = token
     token = (await machine.run('plant-store token create --account many')).trim()

@@ -17,8 +17,6 @@ const image = Object.fromEntries(
     .flatMap(([line]) => line.split(/\s+/).slice(1))
     .map((pair) => pair.split('=') as [string, string]),
 )
-/** The command that checks the health of a container. */
-const healthCheck: string[] = JSON.parse(/^HEALTHCHECK .*CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]')
 const { services } = parse(read('compose.yaml'), { merge: true })
 
 const kubernetes = readGuide('kubernetes.yaml')
@@ -47,9 +45,6 @@ test.each([
 })
 
 test('the commands in kubernetes.yaml name what is in it, and no pod gets variables of services', () => {
-  const commands = [...kubernetes.matchAll(/^# {3}(kubectl (?:scale|wait|apply) .*)$/gm)].map(([, command]) => command)
-  const verbs = commands.map((command) => command?.split(' ')[1])
-  expect(verbs.join(' ')).toBe('scale wait apply wait apply scale')
   const selected = { app: 'plant-store' }
   expect([job.metadata, deployment.metadata]).toEqual([
     { name: /job\/(\S+)/.exec(kubernetes)?.[1], labels: { app: /apply .*--selector=app=(\S+)/.exec(kubernetes)?.[1] } },
@@ -91,11 +86,4 @@ test('the base of the image is the version of Node.js that the tests run on; it 
   for (const name of foreign) expect(name).toMatch(/@sha256:[0-9a-f]{64}$/)
   expect([first.split('@')[0], ...others]).toEqual([base, 'base', 'base'])
   expect(readGuide('container/README.md')).toContain(base)
-})
-
-test('the probes of kubernetes.yaml ask the private port, and the image whether its server is ready', () => {
-  const ask = (path: string) => ({ httpGet: { path, port: 'admin' } })
-  const probes = { startupProbe: ask('/livez'), livenessProbe: ask('/livez'), readinessProbe: ask('/readyz') }
-  expect(containers[0]).toMatchObject(probes)
-  expect(healthCheck).toEqual(['plant-store', 'ready'])
 })

@@ -120,15 +120,6 @@ test('DATABASE_URL is read from .env at the root of the repository, and the envi
   expect((await status({ ...environment, DATABASE_URL: inFile.url })).stderr).toContain(`not exist at ${inFile.file}`)
 })
 
-test('migrate diff drops the database that it creates, also if a migration fails', async () => {
-  const { url, createEmpty, contents } = await newPostgresqlDatabase()
-  await createEmpty()
-  // The migrations of SQLite fail there.
-  const diff = ['migrate', 'diff', '--from-migrations', 'migrations', '--to-schema', 'postgresql/schema.prisma']
-  expect(await runPrisma(diff, url)).toMatchObject({ exitCode: 1 })
-  expect([await contents(), await shadowDatabases()]).toEqual([[], []])
-})
-
 test('a pooler, which would keep locks, gets a sentence', async () => {
   const { url, createEmpty } = await newPostgresqlDatabase()
   await createEmpty()
