@@ -3,16 +3,56 @@
  * service that keeps its promises does.
  */
 
+import { appendFile, readFile } from 'node:fs/promises'
+import path from 'node:path'
 import { expect, test } from 'vitest'
 import { startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
-import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
+import { root, startProgram, until } from '../../../test/helpers/programs.ts'
+import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { findViolations, type Operation, toElle } from '../helpers/history.ts'
 import { createTokens, readDatabase, startKillable, startLoad } from '../helpers/load.ts'
+import type { Target } from '../helpers/wire.ts'
 
 const KILLS = isLong ? 5 : 1
 
-/** Kills each of some servers, and now and then their database, again and again under clients of every account. */
+/** How many clients follow a list. */
+const FOLLOWERS = 3
+
+/** Starts the program of the SDK's recipe, which appends the plants of an account to a file. */
+async function startFollower({ url, token }: Target) {
+  const file = path.join(temporaryFolder(), 'followed.jsonl')
+  const command = [
+    process.execPath,
+    '--conditions=@plant-store/source',
+    `${root}client/docs/follow-plants.ts`,
+    file,
+    '50',
+  ]
+  const env = { ...process.env, PLANT_STORE_URL: url, PLANT_STORE_TOKEN: token }
+  const start = () => startProgram(command, async () => (await readFile(`${file}.place`)).length > 0, { env })
+  let program = await start()
+  return {
+    /** Kills it, perhaps in the middle of a line, and starts it again. */
+    async restart(): Promise<void> {
+      await program.stop('SIGKILL')
+      await appendFile(file, '{"name":"cut')
+      program = await start()
+    },
+    /** Waits until its file has as many plants as a list, expects that they are the same, and ends it. */
+    async expectAll(plants: readonly unknown[]): Promise<void> {
+      const lines = async () => (await readFile(file, 'utf8')).split('\n').slice(0, -1)
+      await until(async () => (await lines()).length >= plants.length)
+      await program.stop('SIGKILL')
+      expect((await lines()).map((line) => JSON.parse(line))).toEqual(plants)
+    },
+  }
+}
+
+/**
+ * Kills each of some servers and followers, and now and then their database, again and again under clients of every
+ * account.
+ */
 async function killUnderLoad(
   databaseUrl: string,
   count: number,
@@ -23,16 +63,24 @@ async function killUnderLoad(
   const targets = servers.flatMap(({ url }) =>
     tokens.map((token) => ({ url, ...token, isCalm: token.account === 'calm' })),
   )
+  const followed = targets.filter(({ account }) => account === 'alice')
+  const followers = await Promise.all(
+    Array.from({ length: FOLLOWERS }, (_, index) => startFollower(followed[index % count] as Target)),
+  )
   const load = startLoad(...(targets as [(typeof targets)[0]]))
   await load.during(async () => {
     for (let kill = 0; kill < KILLS; kill++) {
       await load.progress()
-      await servers[kill % count]?.restart()
+      await Promise.all([servers[kill % count]?.restart(), followers[kill % FOLLOWERS]?.restart()])
       if (kill % 3 === 1) await killDatabase(kill === 4 ? 'SIGINT' : 'SIGKILL')
     }
     await load.progress()
   })
   expect(load.unchanged()).toBeGreaterThan(0)
+  const { url, token } = followed[0] as Target
+  const listed = await fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } })
+  const plants = (await listed.json()) as unknown[]
+  for (const follower of followers) await follower.expectAll(plants)
   for (const server of servers) expect(await server.end()).toBe(0)
 }
 
