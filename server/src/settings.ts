@@ -145,7 +145,7 @@ export const SettingsSchema = z.object({
   ),
   maxConnections: count
     .prefault('20000')
-    .describe('Open connections, of about 10 kB each; at most what the limit of open files (nofile) leaves.'),
+    .describe('Open connections, of about 10 kB each; the limit of open files (nofile) must leave 256 more.'),
   maxRequestsInFlight: count
     .prefault('500')
     .describe('Requests until their responses are taken; more get 503. 100 take at most 60 MB.'),

@@ -5,10 +5,11 @@ import pino, { type Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
 import { createOwnTokenLookup, createTokenStore, type TokenStore } from './accounts/tokens.ts'
 import { type AdminSources, startAdminPort } from './connections/admin-port.ts'
-import { checkPort, type OpenPort, openPublicPort } from './connections/ports.ts'
+import { createRequestsInFlight } from './connections/places.ts'
+import { checkPort, type OpenPort } from './connections/ports.ts'
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
-import { createRequestsInFlight } from './requests/requests-in-flight.ts'
+import { openPublicPort } from './requests/public-port.ts'
 import { readSettings, type Settings } from './settings.ts'
 
 /** A server that handles requests. */
@@ -69,7 +70,7 @@ export async function startServer(
     requestsInFlight,
   }
   const [{ createApp }, metrics] = await loading
-  const port = await openPublicPort(createApp(dependencies, settings, logger), settings, logger)
+  const port = await openPublicPort(createApp(dependencies, settings, logger), settings)
   if (metrics) {
     status.metrics = metrics.createMetrics({
       engine: database.engine,

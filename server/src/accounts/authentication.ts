@@ -1,18 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { type contract, errorMessages, type OperationMetadata, type Scope } from '@plant-store/contract'
+import { type contract, errorMessages, type OperationMetadata } from '@plant-store/contract'
 import type { TsRestRequest } from '@ts-rest/express'
 import { LRUCache } from 'lru-cache'
+import type { Identity } from '../requests/context.ts'
 import { HttpError } from '../requests/errors.ts'
 import { events } from '../telemetry/events.ts'
-
-/** Who sends a request. */
-export interface Identity {
-  /** The account whose plants it sees and creates. */
-  account: string
-  /** Names its token in rate limits and in the log: an own token's id, or a JSON Web Token's issuer and subject. */
-  tokenId: string
-  scopes: readonly Scope[]
-}
 
 /** A valid token. */
 export interface ValidToken {
@@ -48,9 +40,11 @@ const MAX_CACHED = 10_000
  * ones are: invalid ones cannot evict them, and a new token works immediately. A map finds tokens by hash, so the time
  * that takes reveals nothing about them.
  *
- * @returns a function that throws an HttpError: 401, 403, or 503 while the key of a token is unavailable
+ * @returns a function that returns who sends a request, or throws an HttpError: 401, 403, or 503 while the key of a token is unavailable
  */
-export function createAuthentication(findToken: FindToken): (request: TsRestRequest<typeof contract>) => Promise<void> {
+export function createAuthentication(
+  findToken: FindToken,
+): (request: TsRestRequest<typeof contract>) => Promise<Identity> {
   const cache = new LRUCache<string, ValidToken>({ max: MAX_CACHED, ttl: TTL })
 
   async function find({ authorization = '' }: IncomingHttpHeaders): Promise<ValidToken> {
@@ -73,9 +67,8 @@ export function createAuthentication(findToken: FindToken): (request: TsRestRequ
       if (error instanceof HttpError && error.status === 401) events.emit('authenticationFailed', error.body.error)
       throw error
     })
-    request.identity = identity
     const { scope } = request.tsRestRoute.metadata satisfies OperationMetadata
-    if (identity.scopes.includes(scope)) return
+    if (identity.scopes.includes(scope)) return identity
     const headers = { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` }
     throw new HttpError('scopeMissing', errorMessages.scopeMissing.replace('{scope}', scope), { headers })
   }

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { Settings } from '../settings.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { trackConnections } from './connections.ts'
-import { createOpenPort, HALF_CLOSED, listen, type OpenPort } from './ports.ts'
+import { type OpenPort, openPort } from './ports.ts'
 
 /** What the admin port reads. */
 export interface AdminSources {
@@ -51,18 +51,16 @@ export async function startAdminPort(
     },
   }
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, (request, response) => {
-    if (!connections.admit(request, response) || !connections.begin(response)) return
+    if (!connections.admit(request, response)) return
     const { method = '', url = '' } = request
     // The base is for a target without a host, and means nothing.
     const page = ['GET', 'HEAD'].includes(method) && pages[URL.parse(url, 'http://localhost')?.pathname ?? '']
     if (page) page(response).catch((error) => response.destroy(error))
     else sendText(response, 404, 'Not found. GET /livez, /readyz or /metrics.')
   })
-  Object.assign(server, HALF_CLOSED)
   const connections = trackConnections(server, MAX_CONNECTIONS)
   connections.drain()
-  await listen(server, { host, port }, 'ADMIN_')
-  return createOpenPort([server], connections)
+  return openPort(server, connections, { host, port }, 'ADMIN_')
 }
 
 function sendText(response: ServerResponse, status: number, text: string): void {

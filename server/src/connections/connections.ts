@@ -1,8 +1,21 @@
-/** The connections of clients: how many there are, what ends with each, and how each of them ends. */
+/**
+ * The connections of clients: how many there are, and how each of them ends.
+ *
+ * | what ends it | where | what follows |
+ * |---|---|---|
+ * | its address has its share of all | `trackConnections` | it is closed as soon as it is accepted |
+ * | it is idle, or a shutdown finds it so | Node.js, `ports.ts` | it is closed |
+ * | a shutdown takes too long | `destroyAll` | it is closed |
+ * | its client reads no response, or gives way | `waiting-requests.ts` | it is closed |
+ * | what is pipelined on it finds no place | `places.ts` | it is closed: its response would wait in memory |
+ * | a shutdown, an upgrade, a response that says so | `endAfter` | nothing behind the request is handled |
+ * | a response begins before its request has arrived | `settle` | the same, unless the rest is small; it lingers |
+ * | its bytes are not HTTP, or late | `malformed-requests.ts` | an `Error` body, unless another response is open |
+ * | its client ends its side | Node.js, `httpAllowHalfOpen` | whole requests get their responses first |
+ */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Logger } from 'pino'
 import { events } from '../telemetry/events.ts'
 import { addressKey, createPlaces } from './places.ts'
 
@@ -10,72 +23,30 @@ import { addressKey, createPlaces } from './places.ts'
 export interface Connections {
   /** Returns how many are open. */
   count(): number
-  /** Returns how many there have been. */
-  accepted(): number
-  /**
-   * Notes a request and its response, which emits `close` once its connection has closed.
-   *
-   * @returns whether to handle it: what follows the last request of a connection is discarded
-   */
+  /** Returns whether to handle a request: what follows the last one of a connection is discarded. */
   admit(request: IncomingMessage, response: ServerResponse): boolean
-  /**
-   * Begins a response, once its turn has come.
-   *
-   * @returns whether to handle its request: none follows the last one of a connection, or one that is sent already
-   */
-  begin(response: ServerResponse): boolean
   /** Makes every response the last one of its connection. */
   drain(): void
   /** Closes all of them, without waiting for anything. */
   destroyAll(): void
 }
 
-/** How many files and sockets are kept for the listeners, the admin port, the database and the log. */
-const RESERVED = 256
-/** A limit that is lowered to less than this part of it is logged. */
-const NOTABLE = 0.95
 /** How long a client may keep sending, or keep its side of a connection open, in milliseconds. */
 const LINGERING = 1_000
+/** How much of a body may be read and discarded, in bytes: up to this it is cheaper than a new connection. */
+const SMALL_BODY = 64 * 1024
 
 /** Connections with a response that is decided to be their last. */
 const ended = new WeakSet<Socket>()
-/** Connections with a request for another protocol, their last one. */
-const upgrading = new WeakSet<Socket>()
 /** Connections of which nothing more is parsed. */
 export const discarded = new WeakSet<Duplex>()
 
-/**
- * Returns how many connections clients may have: `MAX_CONNECTIONS`, or what the limit of open files leaves. Beyond that
- * limit every new connection would be reset, those of probes too, and the database could not be opened again.
- */
-export function limitConnections(maxConnections: number, logger: Logger): number {
-  // Without this, a report looks up the names of addresses.
-  Object.assign(process.report, { excludeNetwork: true })
-  // Node.js has raised it to the hard limit. Windows has none.
-  const { userLimits } = process.report.getReport() as { userLimits?: { open_files: { soft: number | 'unlimited' } } }
-  const nofile = Number(userLimits?.open_files.soft)
-  const left = Math.max(Math.floor(nofile / 2), nofile - RESERVED)
-  if (!(left < maxConnections)) return maxConnections
-  // A few less are not worth a line at every startup.
-  if (left >= NOTABLE * maxConnections) return left
-  const advice = 'Raise it (LimitNOFILE of systemd, ulimits of Docker, ulimit -n), or lower MAX_CONNECTIONS'
-  const change = `MAX_CONNECTIONS is lowered from ${maxConnections} to ${left}`
-  logger.warn(`${change}, since the limit of open files (nofile) is ${nofile}. ${advice}.`)
-  return left
-}
-
-/**
- * Limits the connections of a server, of which one address cannot take all, and ends with each
- * of them what belongs to it.
- */
+/** Limits the connections of a server, of which one address cannot take all. */
 export function trackConnections(server: Server, maxConnections: number): Connections {
   const places = createPlaces(maxConnections)
-  /** Each with its responses that wait for an earlier one. */
-  const open = new Map<Socket, Set<ServerResponse>>()
+  const open = new Set<Socket>()
   let draining = false
-  let accepted = 0
   server.on('connection', (socket: Socket) => {
-    accepted++
     const address = addressKey(socket.remoteAddress)
     if (!places.hasRoom(address)) {
       events.emit('requestRejected', 'connections')
@@ -83,71 +54,36 @@ export function trackConnections(server: Server, maxConnections: number): Connec
       return
     }
     places.take(address)
-    const waiting = new Set<ServerResponse>()
-    open.set(socket, waiting)
+    open.add(socket)
     socket.once('close', () => {
       places.release(address)
       open.delete(socket)
-      for (const response of waiting) response.destroy()
     })
   })
 
   return {
     count: () => open.size,
-    accepted: () => accepted,
     admit(request, response) {
-      const { socket } = request
+      const { socket, headers } = request
       // The parser reads on in what has arrived, also once the connection is destroyed.
-      if (socket.destroyed || ended.has(socket) || upgrading.has(socket)) {
+      if (socket.destroyed || ended.has(socket)) {
         discardRest(socket)
         return false
       }
-      // Node.js closes the response that has the connection, and after CONNECT no other.
-      const waiting = response.socket ? undefined : open.get(socket)
-      if (waiting) {
-        waiting.add(response)
-        response.once('close', () => waiting.delete(response))
-      }
-      // It does not get it: Node.js loses what follows in the same packet, and reads what comes next from its middle.
-      if (request.headers.upgrade !== undefined) {
-        upgrading.add(socket)
-        closeLingering(request)
-      }
-      return true
-    },
-    begin(response) {
-      const { socket, headers } = response.req
-      if (response.closed || response.headersSent || ended.has(socket)) return false
-      if (draining || headers.upgrade !== undefined) endAfter(response)
+      // An upgrade is ignored. Node.js loses what follows in the same packet, and reads what comes next from its middle.
+      const isUpgrade = headers.upgrade !== undefined
+      if (draining || isUpgrade) endAfter(response)
+      if (isUpgrade) closeLingering(request)
+      // Until somebody reads the body: Node.js would parse a million chunks meanwhile.
+      if (headers['transfer-encoding'] !== undefined) socket.pause()
       return true
     },
     drain() {
       draining = true
     },
     destroyAll() {
-      for (const socket of open.keys()) socket.destroy()
+      for (const socket of open) socket.destroy()
     },
-  }
-}
-
-/** Closes a connection that this side has ended, or ends now, unless the client does soon. */
-export function closeLater(socket: Duplex): void {
-  const timer = setTimeout(() => socket.destroy(), LINGERING).unref()
-  socket.once('close', () => clearTimeout(timer))
-}
-
-/**
- * Closes the connection of a request so that its client can read the response (RFC 9112 section 9.6). If a connection
- * is closed while a client is sending, the client's system discards the response, so this side only ends its half,
- * discards what still arrives for a moment, and then closes. Node.js calls `destroySoon` once the last response is
- * written.
- */
-export function closeLingering(request: IncomingMessage): void {
-  const { socket } = request
-  socket.destroySoon = () => {
-    closeLater(socket)
-    socket.once('end', () => socket.destroy()).end()
-    request.resume()
   }
 }
 
@@ -157,9 +93,53 @@ export function endAfter(response: ServerResponse): void {
   ended.add(response.req.socket)
 }
 
+/**
+ * Settles how a connection goes on, as a response begins. Where the rest of the request is small, Node.js reads and
+ * discards it: a client that was shed then retries on its open connection, since a busy server accepts new ones slowly,
+ * one per turn of its event loop (libuv since 1.45).
+ */
+export function settle(response: ServerResponse): void {
+  const { req: request } = response
+  if (response.getHeader('Connection') !== 'close' && endsSoon(request)) return
+  endAfter(response)
+  if (!request.complete) closeLingering(request)
+}
+
+/** Whether the rest of a request is small. */
+function endsSoon({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return true
+  // The size of chunks is unknown, and a client that waits for "100 Continue" may send the body or not.
+  if (headers['transfer-encoding'] !== undefined || headers.expect !== undefined) return false
+  // A request without a body is complete only a moment after it has been handed over.
+  return Number(headers['content-length'] ?? 0) <= SMALL_BODY
+}
+
+/**
+ * Closes the connection of a request so that its client can read the response (RFC 9112 section 9.6). If a connection
+ * is closed while a client is sending, the client's system discards the response, so this side only ends its half,
+ * discards what still arrives for a moment, and then closes. Node.js calls `destroySoon` once the last response is
+ * written.
+ */
+function closeLingering({ socket }: IncomingMessage): void {
+  socket.destroySoon = () => {
+    closeLater(socket)
+    socket.once('end', () => socket.destroy()).end()
+    discardRest(socket)
+  }
+}
+
+/** Closes a connection that this side has ended, or ends now, unless the client does soon. */
+export function closeLater(socket: Duplex): void {
+  const timer = setTimeout(() => socket.destroy(), LINGERING).unref()
+  socket.once('close', () => clearTimeout(timer))
+}
+
 /** Discards what a connection still gets, without parsing it. Its end may fail the parser, which needs no response. */
 export function discardRest(socket: Duplex): void {
   discarded.add(socket)
   // A listener takes the connection from the parser, which is a listener itself then.
-  socket.on('data', () => {}).removeAllListeners('data')
+  socket
+    .on('data', () => {})
+    .removeAllListeners('data')
+    .resume()
 }

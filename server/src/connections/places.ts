@@ -1,9 +1,18 @@
-/** The places of a limit, which clients share, and by which name each client is counted. */
+/** The places of a limit that clients share, and the requests in flight, each of which takes one. */
+import { isIP, SocketAddress } from 'node:net'
+import type { Request, Response } from 'express'
+import type { Settings } from '../settings.ts'
+import { events } from '../telemetry/events.ts'
+import { ADDRESS, createWaitingRequests, isDone, type RequestInFlight } from './waiting-requests.ts'
 
 /** A client may have so many times what is free. */
 const FACTOR = 8
 /** Up to so many clients that have no place are kept. */
 const MIN_SWEEP = 1_000
+/** How often unread responses are looked for, in milliseconds. */
+const CHECK_INTERVAL = 1_000
+/** What some proxies write into `X-Forwarded-For`: `192.0.2.7:4711` or `[2001:db8::1]:4711`. */
+const WITH_PORT = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/
 
 /** Places that clients share. */
 export interface Places {
@@ -18,7 +27,7 @@ export interface Places {
 }
 
 /**
- * Creates places that clients share, such as those of requests in flight.
+ * Creates places that clients share, such as those of connections.
  *
  * A client may have eight times what is free, so that one alone never takes everything: it gets 889 of 1,000. The more
  * clients have, the less each may have. This is the dynamic threshold of shared-memory switches (Choudhury and Hahne,
@@ -61,6 +70,116 @@ export function createPlaces(capacity: number): Places {
     takenBy,
     taken: () => taken,
   }
+}
+
+/** The requests in flight of a server. */
+export interface RequestsInFlight {
+  /**
+   * Adds a request that has arrived, and counts it for its address until its response is sent.
+   *
+   * @returns what {@link countForAccount} takes; undefined: its address has its share, and it is shed
+   */
+  add(request: Request, response: Response): RequestInFlight | undefined
+  /**
+   * Counts a request for its account instead, once that is known.
+   *
+   * @returns false: the account has its share, and the request is shed
+   */
+  countForAccount(inFlight: RequestInFlight, account: string): boolean
+  /** Returns how many requests are in flight. */
+  count(): number
+}
+
+/**
+ * Limits the requests in flight, and so the memory of the process, since each takes at most a fixed
+ * amount. Addresses, and then accounts, share the limit; what is beyond it is shed early, because a late
+ * response is useless and delays others.
+ *
+ * Waiting requests give way: where no place is left, a client with few requests gets the place of the request that has
+ * waited longest, of the client with most waiting requests. Those of an address give way to its own others too: whoever is
+ * behind the same proxy must not wait for one visitor. An account is one client, which has to read its responses.
+ */
+export function createRequestsInFlight({
+  maxRequestsInFlight,
+  trustProxy,
+}: Pick<Settings, 'maxRequestsInFlight' | 'trustProxy'>): RequestsInFlight {
+  const places = createPlaces(maxRequestsInFlight)
+  /** Also shed requests, until they have their response. */
+  const list: RequestInFlight[] = []
+  const waiting = createWaitingRequests({ list, remove, releasePlace, ...places })
+  let timer: NodeJS.Timeout | undefined
+
+  /** Takes a place for an address or an account. */
+  function takePlace(taker: RequestInFlight, client: string): boolean {
+    // What could not be parsed has its response while its token is looked up; nothing would release it any more.
+    if (isDone(taker)) return true
+    if (places.hasRoom(client) || waiting.makeRoom(client)) {
+      places.take(client)
+      taker.client = client
+      return true
+    }
+    events.emit('requestRejected', 'in-flight')
+    const { response, request } = taker
+    // The response to a pipelined request would wait in memory for those to earlier ones.
+    if (!response.socket) request.socket.destroy()
+    return false
+  }
+
+  function releasePlace(holder: RequestInFlight): void {
+    if (holder.client !== undefined) places.release(holder.client)
+    holder.client = undefined
+  }
+
+  function remove(removed: RequestInFlight): void {
+    // Removed before, its position is that of another one.
+    if (list[removed.index] !== removed) return
+    releasePlace(removed)
+    const last = list.pop() ?? removed
+    last.index = removed.index
+    if (last !== removed) list[removed.index] = last
+  }
+
+  function check(): void {
+    waiting.scan(performance.now())
+    if (list.length > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  return {
+    add(request, response) {
+      const added = { request, response, index: list.length, client: undefined, waitsSince: undefined, sentBytes: 0 }
+      list.push(added)
+      timer ??= setInterval(check, CHECK_INTERVAL).unref()
+      response.once('close', () => {
+        // Without a response yet, the server still works on it; a scan removes it later.
+        if (isDone(added)) remove(added)
+      })
+      const address = trustProxy === undefined ? request.socket.remoteAddress : clientAddress(request)
+      return takePlace(added, ADDRESS + addressKey(address)) ? added : undefined
+    },
+
+    countForAccount(inFlight, account) {
+      releasePlace(inFlight)
+      return takePlace(inFlight, account)
+    },
+
+    count: places.taken,
+  }
+}
+
+/**
+ * Returns the address of a client as a trusted proxy reports it, without the port that each of its connections has, or
+ * else that of the connection: a client may send any text. It is always a short text of its own, since V8 keeps the
+ * whole header in memory for a part of it.
+ */
+function clientAddress({ ip = '', socket }: Request): string | undefined {
+  if (ip === socket.remoteAddress) return ip
+  const [, inBrackets, version4] = WITH_PORT.exec(ip) ?? []
+  const address = inBrackets ?? version4 ?? ip
+  const version = isIP(address)
+  if (version === 0) return socket.remoteAddress
+  return new SocketAddress({ address, family: version === 4 ? 'ipv4' : 'ipv6' }).address
 }
 
 /**

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Request, RequestHandler, Response } from 'express'
 import { ownCommand } from '../installation.ts'
-import type { Endpoint } from '../requests/paths-and-origins.ts'
+import type { Endpoint } from '../requests/head.ts'
 
 /** Of the page and its files: it loads from and calls only this server, and runs no inline script. */
 const PAGE_POLICY =

@@ -1,23 +1,12 @@
 /** What the client gets when a request fails. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { type ErrorBody, type ErrorName, errorCatalogue, errorMessages, limits, statusOf } from '@plant-store/contract'
 import { StorageError } from '@plant-store/prisma'
 import type { RequestValidationError } from '@ts-rest/express'
 import type { ErrorRequestHandler, Request } from 'express'
 import type { Logger } from 'pino'
-import { closeLingering, endAfter } from '../connections/connections.ts'
 import { oncePerSecond } from '../telemetry/log.ts'
 import { sendJson } from './responses.ts'
-
-declare module 'node:http' {
-  interface ServerResponse {
-    /** The code of the `Error` body; undefined if the response has none. */
-    errorCode?: number
-  }
-}
-
-/** How much of a body may be read and discarded, in bytes: up to this it is cheaper than a new connection. */
-const SMALL_BODY = 64 * 1024
 
 /** An error that the client gets as an `Error` body: thrown anywhere, sent by the error handler. */
 export class HttpError extends Error {
@@ -61,6 +50,15 @@ export function unavailable(message: string, retryAfter: number, cause?: unknown
 }
 
 /**
+ * Creates the 503 of a request that finds no place. It names a random time, so that clients that were shed together do not
+ * retry together.
+ */
+export function overloaded(): HttpError {
+  const seconds = 1 + Math.floor(Math.random() * 3)
+  return unavailable('The server has more requests than it can handle. Retry later.', seconds)
+}
+
+/**
  * Responds to every failure with an `Error` body. What is not a {@link HttpError} is a fault
  * of the server: 500, logged.
  */
@@ -81,7 +79,7 @@ export function createErrorHandler(logger: Logger): ErrorRequestHandler {
     // A request that did not arrive whole has its response already.
     if (response.writableEnded) return
     const failure = toHttpError(error)
-    if (failure.status >= 500) log(failure, request.requestId)
+    if (failure.status >= 500) log(failure, request.context.requestId)
     if (response.headersSent) {
       // For the log and the metrics.
       response.statusCode = failure.status
@@ -131,22 +129,7 @@ function describeIssues({ issues }: { readonly issues: Issues }, whole: string, 
 /** Responds with an `Error` body, also before Express has seen the request. */
 export function sendError(response: ServerResponse, failure: HttpError): void {
   for (const [name, value] of Object.entries(failure.headers)) response.setHeader(name, value)
-  const { req: request } = response
-  if (!endsSoon(request) || response.getHeader('Connection') === 'close') endAfter(response)
-  // On a connection that stays open, Node.js reads and discards the rest of the body.
-  if (!request.complete && response.getHeader('Connection') === 'close') closeLingering(request)
   response.statusCode = failure.status
-  response.errorCode = failure.body.error
+  response.req.context.errorCode = failure.body.error
   sendJson(response, JSON.stringify(failure.body))
-}
-
-/**
- * Whether the rest of a request is small enough to keep its connection. Clients that were shed then retry on their open
- * connections: a busy server accepts new ones slowly, one per turn of its event loop (libuv since 1.45).
- */
-function endsSoon({ complete, headers }: IncomingMessage): boolean {
-  if (complete) return true
-  // The size of chunks is unknown, and a client that waits for "100 Continue" may send the body or not.
-  if (headers['transfer-encoding'] !== undefined || headers.expect !== undefined) return false
-  return Number(headers['content-length'] ?? 0) <= SMALL_BODY
 }

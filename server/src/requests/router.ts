@@ -112,13 +112,13 @@ function implement(route: AppRoute, handler: Handler<object, unknown>, publicUrl
     const input = { ...(hasPath && params), ...(hasQuery && query), ...(hasBody && body) }
     const condition = hasTag ? req.headers['if-none-match'] : undefined
     const known = condition === undefined ? [] : readTags(condition)
-    const { page, version, ...result } = await handler(input, req.identity.account, known)
+    const { page, version, ...result } = await handler(input, req.context.identity.account, known)
     const links =
       page && writeLinks(publicUrl === undefined ? '' : publicUrl + req.path, req.query, Object.keys(query), page)
     if (links !== undefined) res.setHeader('Link', links)
     // The links of a page are a part of what it says.
     const tag = version !== undefined && links !== undefined ? hash('sha256', version + links, 'base64url') : version
-    if (hasTag && tag !== undefined) res.etag = `"${tag}"`
+    if (hasTag && tag !== undefined) req.context.etag = `"${tag}"`
     const isKnown = (tag !== undefined && known.includes(tag)) || condition?.trim() === '*'
     return isKnown ? { status: 304, body: undefined } : { status, body: result.body }
   }

@@ -115,16 +115,12 @@ const SECRET = /[^/]{24,}/g
  * with every request once it has a listener. No line has a token or the text of a query.
  */
 export function logRequests(logger: Logger): void {
-  events.on('requestEnded', ({ request, status, seconds, errorCode: error }) => {
-    const { method, identity, requestId } = request
-    const path = String(request.path)
-      .replace(SECRET, '…')
-      .replace(/[^!-~…]/g, '?')
-    const { account, tokenId } = identity ?? {}
+  events.on('requestEnded', ({ method, status, error, seconds, account, tokenId, requestId, ...ended }) => {
+    const path = ended.path.replace(SECRET, '…').replace(/[^!-~…]/g, '?')
     const milliseconds = Math.round(seconds * 10_000) / 10
     const line = [method, shorten(path, 20), status, error, `${milliseconds} ms`]
-    const client = identity && [shorten(identity.account, 10), shorten(identity.tokenId, 12)]
-    const text = [...line, ...(client ?? []), shorten(requestId, 9)].filter((part) => part !== undefined).join(' ')
+    const client = account !== undefined && tokenId !== undefined && [shorten(account, 10), shorten(tokenId, 12)]
+    const text = [...line, ...(client || []), shorten(requestId, 9)].filter((part) => part !== undefined).join(' ')
     logger.debug({ event: 'request', method, path, status, error, milliseconds, account, tokenId, requestId }, text)
   })
 }

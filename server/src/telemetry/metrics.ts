@@ -100,8 +100,7 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources): M
   }
 
   const listeners: EventListeners = {
-    requestEnded: ({ request: { method, pathPattern }, status, seconds }) =>
-      durations.observe(labelsOf(method, pathPattern, status), seconds),
+    requestEnded: ({ method, route, status, seconds }) => durations.observe(labelsOf(method, route, status), seconds),
     requestRejected: (reason) => rejected.inc({ reason }),
     authenticationFailed: (errorCode) => unauthenticated.inc({ code: errorCode }),
     batchCommitted: (size) => batches.observe(size),

@@ -4,11 +4,10 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { memoryInUse } from '../../../test/helpers/memory-in-use.ts'
 import { until } from '../../../test/helpers/programs.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { createPlaces } from '../../src/connections/places.ts'
+import { createPlaces, createRequestsInFlight } from '../../src/connections/places.ts'
 import { readSettings } from '../../src/index.ts'
-import { HttpError } from '../../src/requests/errors.ts'
+import { HttpError, overloaded } from '../../src/requests/errors.ts'
 import { createRateLimit } from '../../src/requests/rate-limit.ts'
-import { createRequestsInFlight } from '../../src/requests/requests-in-flight.ts'
 import { get, post } from '../helpers/requests.ts'
 import { serveApp } from '../helpers/serve-app.ts'
 import { accepts, rejects } from '../helpers/wire.ts'
@@ -50,8 +49,7 @@ test('requests are shared by the address, or the /64 network, that a trusted pro
   const held: Response[] = []
   const url = await serveApp((app) =>
     app.set('trust proxy', ['127.0.0.1']).use((request, response) => {
-      requestsInFlight.add(request, response)
-      requestsInFlight.countForAddress(request)
+      if (!requestsInFlight.add(request, response)) throw overloaded()
       if (request.path === '/held') held.push(response)
       else response.end()
     }),

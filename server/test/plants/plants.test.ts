@@ -67,7 +67,9 @@ test('an operation responds with no error that its metadata does not name', asyn
   const failWith = (error: ConstructorParameters<typeof HttpError>[0]) => {
     const createPlant: Handlers['createPlant'] = () => Promise.reject(new HttpError(error))
     const router = createRouter({ createPlant } as Handlers)
-    return router.createPlant({ req: { identity: {}, headers: {} } } as Parameters<typeof router.createPlant>[0])
+    return router.createPlant({ req: { context: { identity: {} }, headers: {} } } as Parameters<
+      typeof router.createPlant
+    >[0])
   }
   for (const errorName of ['idTaken', 'unavailable'] as const)
     await expect(failWith(errorName)).rejects.toMatchObject({ errorName })
@@ -75,11 +77,11 @@ test('an operation responds with no error that its metadata does not name', asyn
 })
 
 test('an operation whose contract has no 304 responds none, and has no tag', async () => {
-  const res = { etag: undefined }
   const createPlant: Handlers['createPlant'] = async () => ({ body: { name: 'x' }, unused: {}, version: '1' })
   const router = createRouter({ createPlant } as Handlers)
-  const request = { req: { identity: {}, headers: { 'if-none-match': '"1", *' } }, res } as never
-  expect([await router.createPlant(request), res.etag]).toEqual([{ status: 200, body: { name: 'x' } }, undefined])
+  const context = { identity: {}, etag: undefined }
+  const request = { req: { context, headers: { 'if-none-match': '"1", *' } } } as never
+  expect([await router.createPlant(request), context.etag]).toEqual([{ status: 200, body: { name: 'x' } }, undefined])
 })
 
 /** Returns the link to the page after the first plant, and its cursor. */

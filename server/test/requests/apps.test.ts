@@ -5,9 +5,9 @@ import { initContract } from '@ts-rest/core'
 import type { Response } from 'express'
 import { expect, test } from 'vitest'
 import { until } from '../../../test/helpers/programs.ts'
+import { createRequestsInFlight } from '../../src/connections/places.ts'
 import { readBody } from '../../src/requests/body.ts'
-import { createPathCheck } from '../../src/requests/paths-and-origins.ts'
-import { createRequestsInFlight } from '../../src/requests/requests-in-flight.ts'
+import { createHeadCheck } from '../../src/requests/head.ts'
 import { asBody, type NextPiece } from '../../src/requests/responses.ts'
 import { openSocket } from '../helpers/connection.ts'
 import { get, KEEP_ALIVE } from '../helpers/requests.ts'
@@ -28,7 +28,6 @@ function serveList(list: (response: Response) => NextPiece): Promise<string> {
   return serveApp((app) =>
     app.use((request, response) => {
       requestsInFlight.add(request, response)
-      requestsInFlight.countForAddress(request)
       response.json(asBody(list(response)))
     }),
   )
@@ -36,7 +35,7 @@ function serveList(list: (response: Response) => NextPiece): Promise<string> {
 
 test('a list whose first piece cannot be read is a 503, which is not cached', async () => {
   const url = await serveList((response) => {
-    response.etag = '"list"'
+    response.req.context.etag = '"list"'
     return failAfter()
   })
   const response = await fetch(url)
@@ -71,7 +70,7 @@ const routes = [
   { method: 'POST', path: '/beds/removals' },
 ]
 const url = await serveApp((app) => {
-  app.use(createPathCheck(routes)).use(async (request, response) => {
+  app.use(createHeadCheck(routes)).use(async (request, response) => {
     await readBody(Object.assign(request, { tsRestRoute: { body: initContract().noBody() } }) as never, response)
     response.json({ id: 2n ** 63n - 1n })
   })

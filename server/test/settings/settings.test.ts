@@ -11,8 +11,8 @@ import type * as z from 'zod'
 import { runs } from '../../../test/helpers/long-tests.ts'
 import { createJsonWebTokenLookup } from '../../src/accounts/json-web-token.ts'
 import { createApp, type Dependencies } from '../../src/app.ts'
+import { createRequestsInFlight } from '../../src/connections/places.ts'
 import { OperatorError, readSettings, type Settings } from '../../src/index.ts'
-import { createRequestsInFlight } from '../../src/requests/requests-in-flight.ts'
 import { SettingsSchema, settingNames, variableOf } from '../../src/settings.ts'
 
 const MAX_TIME = 24 * 86_400_000

@@ -33,11 +33,10 @@ export function runCommand(args: readonly string[], settings: Record<string, str
 /** A server in another process. */
 export type ServerProcess = Awaited<ReturnType<typeof startServerProcess>>
 
-/** Starts `plant-store serve` and waits until it is ready; `nofile` is its limit of open files. */
-export async function startServerProcess(settings: Record<string, string>, nofile?: number) {
-  const limit = nofile ? ['sh', '-c', `ulimit -n ${nofile}; exec "$@"`, 'sh'] : []
+/** Starts `plant-store serve` and waits until it is ready. */
+export async function startServerProcess(settings: Record<string, string>) {
   const env = createEnvironment({ PORT: '0', SHUTDOWN_DELAY: '0', ...settings })
-  const { pid, output, stop } = await startProgram([...limit, ...commandLine(['serve'])], /"msg":"ready"/, { env })
+  const { pid, output, stop } = await startProgram(commandLine(['serve']), /"msg":"ready"/, { env })
   afterFile(() => stop('SIGKILL'))
   const settingOf = (name: string) => new RegExp(`"${name}":"([^"]+)"`).exec(output())?.[1]
   return {
