@@ -12,13 +12,11 @@ export interface TimeSlices {
   /** Returns whether work may begin at once, before anything else is awaited: none waits, and this turn has time left. */
   hasTime(): boolean
   /**
-   * Waits until work may begin, of each account, or address while no account is known, one after the other.
+   * Waits until work may begin, of each account in turn.
    *
    * @param isNext whether it comes before other work of its account. Default: false
    */
   wait(account: string, isNext?: boolean): Promise<void>
-  /** Returns how much work waits. */
-  size(): number
 }
 
 /** Creates the time slices of one kind of work. */
@@ -60,6 +58,5 @@ export function createTimeSlices(): TimeSlices {
         isRunning = true
         void run()
       }),
-    size: waiting.size,
   }
 }
