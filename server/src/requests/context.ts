@@ -25,6 +25,8 @@ export interface RequestContext {
   identity: Identity
   /** The `ETag` of a success; undefined: it has none. */
   etag?: string
+  /** Its `Link`; undefined: it is no page. */
+  link?: string
   /** The code of the `Error` body of its response; undefined: it has none. */
   errorCode?: number
 }

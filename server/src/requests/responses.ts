@@ -2,6 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Express, Response } from 'express'
 import { settle } from '../connections/connections.ts'
+import type { RequestContext } from './context.ts'
 
 const SAFE = {
   'X-Content-Type-Options': 'nosniff',
@@ -54,12 +55,13 @@ export function createMessageClasses(app: Express): MessageClasses {
   // Headers as a list of names and values, which Node.js does not copy: with one `setHeader`, it calls that for each.
   app.response.writeHead = function addHeaders(this: Response, status: number, headers: string[] = []) {
     settle(this)
-    const { requestId, etag: tag } = this.req.context
-    // An error is not what has the tag.
-    const etag = status < 400 ? tag : undefined
+    const { context } = this.req
+    // An error is neither what has the tag nor the page that the link leads on from.
+    const { etag, link }: Partial<RequestContext> = status < 400 ? context : {}
     const isTagged = etag !== undefined
-    const own = ['X-Request-Id', requestId, ...headers]
+    const own = ['X-Request-Id', context.requestId, ...headers]
     if (isTagged) own.push('ETag', etag)
+    if (link !== undefined) own.push('Link', link)
     const { writeHead } = ServerResponse.prototype
     if (this.getHeaderNames().length === 0)
       return writeHead.call(this, status, [...(isTagged ? TAGGED : COMMON), ...own])

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { type Contract, contract, type ErrorName, type OperationMetadata } from '@plant-store/contract'
 import type { AppRoute, ClientInferResponseBody, ServerInferRequest } from '@ts-rest/core'
 import type { AppRouteImplementation } from '@ts-rest/express'
-import type { Request, Response } from 'express'
+import type { Request } from 'express'
 import { HttpError } from './errors.ts'
 
 /** Every operation of the contract, by name. One that the contract has and this lacks does not compile. */
@@ -69,7 +69,6 @@ interface CheckedRequest {
   readonly query: object
   readonly body?: object
   readonly req: Request
-  readonly res: Response
 }
 
 /**
@@ -108,14 +107,14 @@ function implement(route: AppRoute, handler: Handler<object, unknown>, publicUrl
   const { pathParams, query: parameters, body: content } = { body: undefined, ...route }
   const [hasPath, hasQuery, hasBody] = [pathParams, parameters, content].map((schema) => typeof schema === 'object')
   const hasTag = 304 in route.responses
-  return async ({ params, query, body, req, res }: CheckedRequest) => {
+  return async ({ params, query, body, req }: CheckedRequest) => {
     const input = { ...(hasPath && params), ...(hasQuery && query), ...(hasBody && body) }
     const condition = hasTag ? req.headers['if-none-match'] : undefined
     const known = condition === undefined ? [] : readTags(condition)
     const { page, version, ...result } = await handler(input, req.context.identity.account, known)
     const links =
       page && writeLinks(publicUrl === undefined ? '' : publicUrl + req.path, req.query, Object.keys(query), page)
-    if (links !== undefined) res.setHeader('Link', links)
+    if (links !== undefined) req.context.link = links
     // The links of a page are a part of what it says.
     const tag = version !== undefined && links !== undefined ? hash('sha256', version + links, 'base64url') : version
     if (hasTag && tag !== undefined) req.context.etag = `"${tag}"`

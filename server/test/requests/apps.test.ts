@@ -33,14 +33,14 @@ function serveList(list: (response: Response) => NextPiece): Promise<string> {
   )
 }
 
-test('a list whose first piece cannot be read is a 503, which is not cached', async () => {
+test('a list whose first piece cannot be read is a 503, which is not cached and no page', async () => {
   const url = await serveList((response) => {
-    response.req.context.etag = '"list"'
+    Object.assign(response.req.context, { etag: '"list"', link: '<?cursor=a>; rel="end"' })
     return failAfter()
   })
   const response = await fetch(url)
   expect(Object.fromEntries(response.headers)).toMatchObject({ 'retry-after': '1', 'cache-control': 'no-store' })
-  expect([response.status, response.headers.get('etag')]).toEqual([503, null])
+  expect([response.status, response.headers.get('etag'), response.headers.get('link')]).toEqual([503, null, null])
   expect(await response.json()).toEqual({ error: 50300, message: 'The database is busy. Retry the request.' })
 })
 
