@@ -4,8 +4,8 @@
  * others are a downloaded binary or no longer maintained.
  */
 import { globSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { root } from '../../test/helpers/programs.ts'
 import { createOpenApiDocument, type JsonSchema, type OpenApiDocument } from '../src/openapi.ts'
 
 /** What clients of a document rely on, in a sentence each, and the keywords that limit what they send, by place. */
@@ -79,8 +79,10 @@ const current: OpenApiDocument = JSON.parse(JSON.stringify(createOpenApiDocument
 test('the contract is compatible with its last release, or a changeset says that it is not', () => {
   expect(current.info.version).toBe(read('package.json').version)
   const hint = 'keep it, or write a changeset with a major version of the contract: npm run changeset'
-  const changesets = globSync(fileURLToPath(new URL('../../.changeset/*.md', import.meta.url)))
-  const isMajor = changesets.some((file) => /^["']@plant-store\/contract["']: major$/m.test(readFileSync(file, 'utf8')))
+  const changesets = globSync('.changeset/*.md', { cwd: root })
+  const isMajor = changesets.some((file) =>
+    /^["']@plant-store\/contract["']: major$/m.test(readFileSync(root + file, 'utf8')),
+  )
   if (!isMajor) expect(findBreaks(read('released.json'), current), hint).toEqual([])
 })
 

@@ -3,11 +3,8 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { engine, newDatabase, openConnection, query, runSql } from '../../../test/helpers/database/databases.ts'
 import { runs } from '../../../test/helpers/long-tests.ts'
-import { loadEngine } from '../../src/address.ts'
 import { openDatabase } from '../../src/database.ts'
 import type { Database, ListState, PlantRow } from '../../src/index.ts'
-import { createPlants } from '../../src/plants.ts'
-import { openClient } from '../helpers/open-client.ts'
 
 let url: string
 let database: Database
@@ -86,21 +83,6 @@ test.each([
   expect(last).toBe((await stateOf(account)).last)
 })
 
-test('a piece says where it ends, and whether plants follow before the end of its range', async () => {
-  const account = newAccount()
-  const nothing = { json: Buffer.alloc(0), last: 0, more: false }
-  expect(await database.plants.read(account, { limit: 5 })).toEqual(nothing)
-  expect(await stateOf(account)).toEqual({ last: 0 })
-  await database.plants.create([...rowsOf(account, 'a', 'b', 'c'), ...rowsOf(newAccount(), 'x')])
-  const { last: after } = await database.plants.read(account, { limit: 1 })
-  const second = await database.plants.read(account, { limit: 1, after })
-  expect(second).toMatchObject({ json: Buffer.from('{"name":"b"}'), more: true })
-  const { last: until } = second
-  expect(await database.plants.read(account, { limit: 9, after, until })).toEqual({ ...second, more: false })
-  const { last } = await stateOf(account)
-  expect(await database.plants.read(account, { limit: 9, after: last })).toMatchObject(nothing)
-})
-
 test('a plant is stored once, and its id is taken for others: in one batch, or in two', async () => {
   const text = '"é\u0001🪴'
   const one: PlantRow = { account: newAccount(), id: '1', name: text, tag: null }
@@ -116,27 +98,6 @@ test('a plant is stored once, and its id is taken for others: in one batch, or i
   expect(await database.plants.create([{ ...one, account: newAccount() }])).toEqual(['stored'])
   const { json } = await database.plants.read(one.account, { limit: 9 })
   expect(`[${json}]`).toBe(toJson([one, two]))
-})
-
-test('a plant that is deleted before it can be compared is stored again, three times at most', async () => {
-  const opened = await openClient(url)
-  const { statements } = await loadEngine(url)
-  for (const [deletions, outcome] of [
-    [2, 'stored'],
-    [3, 'deleted'],
-  ] as const) {
-    const [known, row] = rowsOf(newAccount(), 'known', 'deleted') as [PlantRow, PlantRow]
-    await database.plants.create([known])
-    let inserts = 0
-    const write: typeof opened.write = async (...statement) => {
-      const inserted = await opened.write(...statement)
-      if (++inserts <= deletions)
-        await runSql(url, `DELETE FROM "Plant" WHERE "account" = '${row.account}' AND "id" = '1'`)
-      return inserted
-    }
-    const { create } = createPlants({ ...opened, write }, statements)
-    expect([await create([known, row]), inserts]).toEqual([['stored', outcome], 3])
-  }
 })
 
 /**
@@ -286,16 +247,15 @@ test.runIf(engine === 'sqlite').each([
   [`'2031-02-03 04:05:06'`, '2031-02-03T04:05:06.000Z'],
   [`'2031-02-03T04:05:06.007+00:00'`, '2031-02-03T04:05:06.007Z'],
   [Date.UTC(2031, 1, 3), '2031-02-03T00:00:00.000Z'],
-  [`'tomorrow'`, '1970-01-01T00:00:00.000Z'],
   ['NULL', undefined],
-])('a time that was written by hand is UTC, and other text ends a token: %s', async (value, time) => {
+])('a time that was written by hand is UTC: %s', async (value, time) => {
   const id = `until ${time}`
   await database.tokens.create({ ...newToken(id), account: id })
   await runSql(url, `UPDATE "Token" SET "expiresAt" = ${value} WHERE "id" = '${id}'`)
   expect((await database.tokens.find([`hash of ${id}`]))[0]?.expiresAt?.toISOString()).toBe(time)
   // Prisma Client reads the list.
   const [listed] = await database.tokens.list(id)
-  if (value !== `'tomorrow'`) expect(listed?.expiresAt?.toISOString()).toBe(time)
+  expect(listed?.expiresAt?.toISOString()).toBe(time)
 })
 
 test('a secret is 32 bytes, created at its first use, and the same for all servers of a database', async () => {
