@@ -131,19 +131,6 @@ test('a colon in the path of the clone is rejected in one sentence', () => {
   expect([status, stderr]).toEqual([1, message])
 })
 
-test('tools that a script starts leave nothing in the folder of temporary files, where others may put it', () => {
-  const TMPDIR = temporaryFolder()
-  const { status, stderr } = run('node', ['scripts/changeset.mjs', '--help'], { TMPDIR, NODE_COMPILE_CACHE: '' })
-  expect([stderr, status]).toEqual(['', 0])
-  expect(readdirSync(TMPDIR)).toEqual([])
-})
-
-test('without a terminal, a changeset is written by hand, as the error says', () => {
-  const { status, stderr } = run('node', ['scripts/changeset.mjs'])
-  const packages = /\.changeset\/NAME\.md .*\n---\n(?:'@plant-store\/\w+': patch\n){4}---\n/s
-  expect([status, stderr]).toEqual([1, expect.stringMatching(packages)])
-})
-
 test('what is installed next to the workspace has lockfiles, with an integrity and no registry', () => {
   const list = run('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*package-lock.json']).stdout
   const files = list.trim().split('\n')

@@ -79,13 +79,17 @@ test('every operation has its scope, and says what the errors mean that it respo
 })
 
 test('every field has its specified type and format, and a description', () => {
-  const text = { type: 'string' }
+  // Only what every engine reads: Rust's and RE2 have no surrogates.
+  const text = { type: 'string', pattern: '^[^\\x00]*$' }
   expect(Plant).toMatchObject({ type: 'object', required: ['name'], properties: { name: text, tag: text } })
   expect(Plant.properties).not.toHaveProperty('id')
   const id = { type: 'integer', format: 'int64' }
   expect(NewPlant).toMatchObject({ required: ['id', 'name'], properties: { id, name: text, tag: text } })
   const error = { type: 'integer', format: 'int32', description: expect.stringMatching(/status x 100/) }
-  expect(ErrorComponent).toMatchObject({ required: ['error', 'message'], properties: { error, message: text } })
+  expect(ErrorComponent).toMatchObject({
+    required: ['error', 'message'],
+    properties: { error, message: { type: 'string' } },
+  })
   for (const schema of [Plant, NewPlant, ErrorComponent]) {
     expect(schema).toHaveProperty('description')
     // A later version may add fields.
@@ -98,17 +102,6 @@ test('every field has its specified type and format, and a description', () => {
   const examples = Object.entries<{ examples: unknown[] }>(NewPlant.properties)
   const example = Object.fromEntries(examples.map(([name, property]) => [name, property.examples[0]]))
   expect(NewPlantSchema.safeParse(example)).toMatchObject({ success: true })
-})
-
-test('the pattern of texts rejects none that the service accepts, with any flags, also in the largest body', () => {
-  const { name, tag } = NewPlant.properties
-  // Only what every engine reads: Rust's and RE2 have no surrogates.
-  expect([name.pattern, tag.pattern]).toEqual(['^[^\\x00]*$', '^[^\\x00]*$'])
-  const long = '🌱ab'.repeat(2 ** 17)
-  for (const flags of ['', 'u', 'v', 's', 'su']) {
-    const pattern = new RegExp(name.pattern, flags)
-    expect([long, `${long}\0`].map((each) => pattern.test(each))).toEqual([true, false])
-  }
 })
 
 test('operations added to the contract are described completely, in a valid document', async () => {

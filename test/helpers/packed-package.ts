@@ -5,30 +5,18 @@ import path from 'node:path'
 import { exclusively, root, runToSuccess } from './programs.ts'
 import { temporaryFolder } from './temporary.ts'
 
-/** An app outside the workspace, with a packed package installed. */
-export interface Consumer {
-  folder: string
-  /** Where the package is installed. */
-  installed: string
-}
-
-/** Where an app is created, and what it has. */
-interface ConsumerOptions {
-  /** The folder in which to create the app. Default: that of temporary files. */
-  parent?: string
-  /** The packages to install next to it: names of dependencies that the package has in the workspace. */
-  dependencies?: string[]
-}
-
 /**
- * Packs a package, and installs it in an empty app, without a network.
+ * Packs a package, and installs it in an empty app outside the workspace, without a network.
  *
  * @param source the folder of the package
+ * @param parent the folder in which to create the app; default: that of temporary files
+ * @param dependencies the packages to install next to it: names of dependencies that the package has in the workspace
+ * @returns the folder of the app, and where the package is installed
  */
 export async function installPackage(
   source: string,
-  { parent, dependencies = [] }: ConsumerOptions = {},
-): Promise<Consumer> {
+  { parent, dependencies = [] }: { parent?: string; dependencies?: string[] } = {},
+) {
   const folder = temporaryFolder(parent)
   const name: string = JSON.parse(await readFile(path.join(source, 'package.json'), 'utf8')).name
   const tarball = path.join(tmpdir(), `${name.replace('/', '-')}.tgz`)
@@ -50,7 +38,11 @@ export async function installPackage(
  *
  * @throws Error if a source map of its code or types leads to a file that it lacks
  */
-export async function readPackage({ installed }: Consumer): Promise<{ files: string[]; imported: string[] }> {
+export async function readPackage({
+  installed,
+}: {
+  installed: string
+}): Promise<{ files: string[]; imported: string[] }> {
   const files = (await readdir(installed, { recursive: true })).map((file) => file.replaceAll('\\', '/'))
   const imported = new Set<string>()
   for (const file of files.filter((name) => /\.(js|d\.ts)$/.test(name))) {

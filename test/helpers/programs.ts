@@ -88,15 +88,7 @@ export async function runToSuccess(command: readonly string[], options?: SpawnOp
 }
 
 /** A program that runs in the background. */
-export interface Program extends AsyncDisposable {
-  pid: number
-  /** Resolves with the exit code. */
-  closed: Promise<number | null>
-  /** Returns everything printed so far. */
-  output(): string
-  /** Ends it, and all that it has started. Returns its exit code. */
-  stop(signal?: NodeJS.Signals): Promise<number | null>
-}
+export type Program = Awaited<ReturnType<typeof startProgram>>
 
 /**
  * Starts a program and waits until it is ready; throws with its output if it ends before. It ends with this process.
@@ -108,12 +100,15 @@ export async function startProgram(
   command: readonly string[],
   ready: RegExp | (() => Promise<boolean>),
   { timeout, ...options }: SpawnOptionsWithoutStdio = {},
-): Promise<Program> {
+) {
   const [program, ...parameters] = bound(command)
   // A group of its own, which ends with all its processes.
   const child = spawn(program, parameters, { ...options, detached: true })
+  /** Resolves with the exit code. */
   const closed = once(child, 'close').then(([code]) => code as number | null)
+  /** Returns everything printed so far. */
   const output = collect(child.stdout, child.stderr)
+  /** Ends it, and all that it has started. Returns its exit code. */
   const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
     if (child.exitCode === null && child.signalCode === null && child.pid) process.kill(-child.pid, signal)
     return await closed

@@ -27,29 +27,15 @@ await until(() =>
   ),
 )
 
-/** Starts what listens like PostgreSQL, and rejects each connection with an error, or without a word. */
-async function startRejecting(code?: string) {
+test('while PostgreSQL refuses connections, all that wait share one attempt in 250 ms', async () => {
   const attempts: number[] = []
-  const fields = `SFATAL\0VFATAL\0C${code}\0Mno connection now\0\0`
-  const length = Buffer.alloc(4)
-  length.writeInt32BE(fields.length + length.length)
-  const server = createServer((socket) => {
+  const refusing = createServer((socket) => {
     attempts.push(performance.now())
-    socket.on('error', () => {})
-    if (code === undefined) socket.resetAndDestroy()
-    else socket.once('data', () => socket.end(Buffer.concat([Buffer.from('E'), length, Buffer.from(fields)])))
+    socket.on('error', () => {}).resetAndDestroy()
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  afterFile(() => void server.close())
-  return { port: (server.address() as AddressInfo).port, attempts }
-}
-
-test.each([
-  ['refuses connections', undefined, /does not respond: check/],
-  ['starts', '57P03', /cannot be reached \(no connection now\): check/],
-  ['is full', '53300', /fails: no connection now/],
-])('while PostgreSQL %s, all that wait share one attempt in 250 ms', async (_, code, reason) => {
-  const { port, attempts } = await startRejecting(code)
+  await once(refusing.listen(0, '127.0.0.1'), 'listening')
+  afterFile(() => void refusing.close())
+  const { port } = refusing.address() as AddressInfo
   network.lead(port)
   network.cutAll()
   const { plants, tokens, whyUnavailable } = opened
@@ -60,8 +46,8 @@ test.each([
     tokens.list(),
   ]
   const probe = whyUnavailable()
-  for (const outcome of await Promise.all(requests().map(outcomeOf))) expect(outcome).toMatch(reason)
-  expect(await probe).toMatch(reason)
+  for (const outcome of await Promise.all(requests().map(outcomeOf))) expect(outcome).toMatch(/does not respond: check/)
+  expect(await probe).toMatch(/does not respond: check/)
   const gaps = attempts.slice(1).map((time, index) => time - (attempts[index] ?? 0))
   expect(Math.min(...gaps)).toBeGreaterThan(INTERVAL)
   network.lead(postgresql.port)

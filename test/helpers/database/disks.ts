@@ -70,15 +70,12 @@ export function onFaultyDisk(
   return { LD_PRELOAD: library, ...Object.fromEntries(values) }
 }
 
-/** A fault that can be set while processes run. */
-export interface Fault {
-  /** For these processes. */
-  readonly environment: Record<string, string>
-  set(value: number): void
-}
-
-/** Imitates a disk whose syncs take a number of milliseconds, as a network disk does, also one that has begun. Fast at first. */
-export function createSlowDisk(): Fault {
+/**
+ * Imitates a disk whose syncs take a number of milliseconds, as a network disk does, also one that has begun. Fast at first.
+ *
+ * @returns what sets the number while processes run, and their environment
+ */
+export function createSlowDisk() {
   const file = path.join(temporaryFolder(), 'fault')
   const set = (value: number) => {
     // Renamed, since it may be read at any time.

@@ -3,27 +3,16 @@ import { newDatabase } from '../database/databases.ts'
 import { afterFile } from '../temporary.ts'
 
 /** A real server on a free port, with a real database of its own. */
-export interface TestServer extends AsyncDisposable {
-  url: string
-  /** The admin port; undefined if there is none. */
-  adminUrl: string | undefined
-  databaseUrl: string
-  /** A token of the account "alice" with both scopes. */
-  token: string
-  createToken(token?: Partial<NewToken>): Promise<{ id: string; token: string }>
-  /** Calls the server with a token, by default that of "alice"; `null`: with none. */
-  call(path: string, options?: RequestInit & { token?: string | null }): Promise<Response>
-  /** Creates a plant from the text of a body and gives the response. */
-  post(body: string | Uint8Array, options?: RequestInit & { token?: string | null }): Promise<Response>
-  revoke(id: string): Promise<unknown>
-  close(): Promise<void>
-}
+export type TestServer = Awaited<ReturnType<typeof startTestServer>>
+
+/** How to call it. */
+type CallOptions = RequestInit & { token?: string | null }
 
 /** Starts a server with these settings over an empty database; it is closed after the file's tests, if not before. */
 export async function startTestServer(
   settings: Partial<Settings> = {},
   { logger }: { logger?: Parameters<typeof startServer>[1] } = {},
-): Promise<TestServer> {
+) {
   const databaseUrl = settings.databaseUrl ?? (await newDatabase())
   // A busy machine must not decide a test: no connection is closed while a test computes.
   // A connection that `fetch` has opened and not used would hold a shutdown up for its whole time.
@@ -33,7 +22,8 @@ export async function startTestServer(
   const createToken = (token: Partial<NewToken> = {}) => server.tokens.create({ account: 'alice', ...token })
   const { token: aliceToken } = await createToken()
 
-  const call: TestServer['call'] = (target, { token = aliceToken, headers, ...options } = {}) => {
+  /** Calls the server with a token, by default that of "alice"; `null`: with none. */
+  const call = (target: string, { token = aliceToken, headers, ...options }: CallOptions = {}) => {
     const authorization = token === null ? {} : { authorization: `Bearer ${token}` }
     return fetch(server.url + target, {
       ...options,
@@ -50,19 +40,22 @@ export async function startTestServer(
 
   return {
     url: server.url,
+    /** The admin port; undefined if there is none. */
     adminUrl: server.adminUrl,
     databaseUrl,
+    /** A token of the account "alice" with both scopes. */
     token: aliceToken,
     createToken,
     call,
-    post: (body, { headers, ...options } = {}) =>
+    /** Creates a plant from the text of a body and gives the response. */
+    post: (body: string | Uint8Array<ArrayBuffer>, { headers, ...options }: CallOptions = {}) =>
       call('/plants', {
         method: 'POST',
         body,
         headers: { 'content-type': 'application/json', ...(headers as Record<string, string>) },
         ...options,
       }),
-    revoke: (id) => server.tokens.revoke(id),
+    revoke: (id: string) => server.tokens.revoke(id),
     close,
     [Symbol.asyncDispose]: close,
   }
