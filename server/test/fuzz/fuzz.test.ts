@@ -200,7 +200,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && !/[\0\ud800-\udfff]/u.test(value)
 }
 
-/** Returns the value of a JSON number; undefined if it is not an integer or is far beyond int64. */
+/** Returns the value of a JSON number; undefined if it is not an integer, or not a safe one and not in plain digits. */
 function exactInteger(literal: string): bigint | undefined {
   const [, sign, whole = '', fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? []
@@ -208,5 +208,6 @@ function exactInteger(literal: string): bigint | undefined {
   if (/^0*$/.test(digits)) return 0n
   const length = whole.length + Number(exponent)
   if (length > 10_000 || /[1-9]/.test(digits.slice(Math.max(0, length)))) return undefined
-  return BigInt(sign + digits.slice(0, length).padEnd(length, '0'))
+  const value = BigInt(sign + digits.slice(0, length).padEnd(length, '0'))
+  return /^-?\d+$/.test(literal) || Number.isSafeInteger(Number(value)) ? value : undefined
 }
