@@ -64,25 +64,18 @@ export type Prisma = Pick<PrismaClient, '$queryRawUnsafe' | '$executeRawUnsafe'>
   readonly [Model in 'plant' | 'token' | 'secret']: Omit<PrismaClient[Model], 'findUnique' | 'findUniqueOrThrow'>
 }
 
-/** What every statement says of itself. */
-interface Statement {
+/** A statement that only reads. It may run twice. */
+export interface ReadStatement {
+  readonly kind: 'read'
   /** Its text. The first parameter is `$1`. */
   readonly sql: string
-  /**
-   * Whether its text fails by itself where PostgreSQL would break a promise. Any other runs in a transaction that
-   * fails then, which takes two more round trips. SQLite needs neither. Default: false.
-   */
-  readonly hasCondition?: boolean
-}
-
-/** A statement that only reads. It may run twice. */
-export interface ReadStatement extends Statement {
-  readonly kind: 'read'
 }
 
 /** A statement that writes, and may return rows too. */
-export interface WriteStatement extends Statement {
+export interface WriteStatement {
   readonly kind: 'write'
+  /** Its text. The first parameter is `$1`. */
+  readonly sql: string
   /** Whether it may run twice: then it is repeated also where it may have happened, such as after a lost connection. */
   readonly mayRepeat: boolean
 }

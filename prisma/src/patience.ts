@@ -81,8 +81,8 @@ export function limitTime<Result>(running: Promise<Result>, time: number, makeEr
  * lock on the order of plants. It is
  *
  * - open: every write starts;
- * - closed, once a write is late: that one and those behind it fail, and new ones immediately, until their outcomes
- *   arrive. Otherwise each batch of plants would wait as long as the one before it, one after the other.
+ * - closed, once a write is late, which fails: new ones fail immediately, until its outcome arrives. Otherwise each batch
+ *   of plants would wait as long as the one before it, one after the other.
  *
  * Besides, it is suspect from a write that failed because of the database to the next one that succeeds. Clients stop
  * writing to a server that is not ready, so this may be that of a probe.
@@ -98,12 +98,6 @@ export interface WriteGate {
   probe(probe: (isSuspect: boolean) => Promise<void>): Promise<void>
 }
 
-/** A write without an outcome. */
-interface Pending {
-  isLate: boolean
-  reject(error: StorageError): void
-}
-
 /**
  * Creates the gate of a database, open.
  *
@@ -111,25 +105,22 @@ interface Pending {
  * @param lateError creates what a late write fails with: whether it will be stored is not known
  */
 export function createWriteGate(limit: number, lateError: () => StorageError): WriteGate {
-  const pending = new Set<Pending>()
+  /** How many writes are late. */
+  let late = 0
   let isSuspect = false
 
-  /**
-   * Fails a write, and those that began after it. Those before it may wait longer, such as the opening after a restart.
-   */
-  function giveUp(late: Pending): StorageError {
-    const all = [...pending]
-    for (const each of pending.has(late) ? all.slice(all.indexOf(late)) : []) {
-      isSuspect = true
-      each.isLate = true
-      each.reject(lateError())
+  /** @param isWritten whether it writes, if it succeeds */
+  async function pass<Result>(write: () => Promise<Result>, isWritten = true): Promise<Result> {
+    if (late > 0) throw lateError()
+    const running = write()
+    const giveUp = () => {
+      late++
+      const end = () => late--
+      running.then(end, end)
+      return lateError()
     }
-    return lateError()
-  }
-
-  async function settle<Result>(write: () => Promise<Result>, isWritten: boolean): Promise<Result> {
     try {
-      const result = await write()
+      const result = await limitTime(running, limit, giveUp)
       if (isWritten) isSuspect = false
       return result
     } catch (error) {
@@ -137,17 +128,6 @@ export function createWriteGate(limit: number, lateError: () => StorageError): W
       if (error instanceof StorageError && error.fault !== 'locked') isSuspect = true
       throw error
     }
-  }
-
-  /** @param isWritten whether it writes, if it succeeds */
-  function pass<Result>(write: () => Promise<Result>, isWritten = true): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      if ([...pending].some(({ isLate }) => isLate)) throw lateError()
-      const started = { isLate: false, reject }
-      pending.add(started)
-      const outcome = settle(write, isWritten).finally(() => pending.delete(started))
-      limitTime(outcome, limit, () => giveUp(started)).then(resolve, reject)
-    })
   }
 
   return {

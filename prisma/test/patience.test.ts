@@ -20,7 +20,7 @@ function startWrite(gate: ReturnType<typeof createWriteGate>) {
   return { running, end: (result: string) => outcome.emit('end', result) }
 }
 
-test('a write that is late fails with those behind it, and new ones until its outcome arrives', async () => {
+test('writes that are late fail, and new ones until their outcomes arrive', async () => {
   const gate = createWriteGate(20, () => late)
   const first = startWrite(gate)
   const second = startWrite(gate)

@@ -40,7 +40,11 @@ export function createEngine(address: Address): Engine {
   }
 }
 
-/** The names under which PostgreSQL keeps the statements of requests prepared. */
+/**
+ * The statements of requests, with the names under which PostgreSQL keeps them prepared. Their texts have a condition
+ * that fails where PostgreSQL would break a promise. Any other runs in a transaction that fails then, which takes two
+ * more round trips.
+ */
 const NAMES = new Map<ReadStatement | WriteStatement, string>(
   Object.entries(statements).map(([name, statement]) => [statement, name]),
 )
@@ -106,8 +110,8 @@ const READ_ONLY = `SET TRANSACTION READ ONLY; SELECT WHERE ${ON_PRIMARY}`
 const WRITES = '25006'
 
 /** Runs a statement that reads: as it is if it has its condition, any other in a transaction that only reads. */
-async function runRead(pool: Pool, { hasCondition }: ReadStatement, query: Query): Promise<Rows> {
-  if (hasCondition) return pool.run(query)
+async function runRead(pool: Pool, statement: ReadStatement, query: Query): Promise<Rows> {
+  if (NAMES.has(statement)) return pool.run(query)
   await using transaction = await pool.beginTransaction(READ_ONLY)
   return await transaction.run(query).catch((error) => {
     // The transaction is what rejects it, not the server: a mistake in the statement.
@@ -119,7 +123,8 @@ async function runRead(pool: Pool, { hasCondition }: ReadStatement, query: Query
  * Prepares a statement that writes: as it is if it has its condition, any other in a transaction, whose commit fails
  * where it would not be durable. It may be retried where it says that it may run twice, or it cannot have happened.
  */
-function prepareWrite(pool: Pool, { hasCondition = false, mayRepeat }: WriteStatement, query: Query) {
+function prepareWrite(pool: Pool, statement: WriteStatement, query: Query) {
+  const hasCondition = NAMES.has(statement)
   let isCommitting = false
   const inTransaction = async () => {
     await using transaction = await pool.beginTransaction()
@@ -131,7 +136,7 @@ function prepareWrite(pool: Pool, { hasCondition = false, mayRepeat }: WriteStat
   const hasHappened = (error: unknown) => (hasCondition ? mayHaveHappened(error) : isCommitting)
   return {
     attempt: () => (hasCondition ? pool.run(query) : inTransaction()),
-    mayRetry: (error: unknown) => mayRepeat || !hasHappened(error),
+    mayRetry: (error: unknown) => statement.mayRepeat || !hasHappened(error),
   }
 }
 

@@ -100,15 +100,16 @@ export function translate(error: unknown, subject: string): unknown {
 }
 
 /**
- * Creates the error of what this process gives up, which is not retried: it may happen yet.
+ * Creates the error of what this process gives up.
  *
  * @param full how many connections wait for a response, where no more may be opened
+ * @param isTemporary whether nothing was sent, so that it may be retried
  */
-export function lateError(subject: string, full?: number): StorageError {
-  if (full === undefined) return new StorageError(`${subject} ${UNREACHABLE}`)
+export function lateError(subject: string, full?: number, isTemporary = false): StorageError {
+  if (full === undefined) return new StorageError(`${subject} ${UNREACHABLE}`, { isTemporary })
   const waiting = `keeps all ${full} connections of this server waiting (connection_limit)`
   const advice = 'see pg_stat_activity and pg_locks for what they wait for, raise the limit, or check the network'
-  return new StorageError(`${subject} ${waiting}: ${advice}`, { retryAfter: 1 })
+  return new StorageError(`${subject} ${waiting}: ${advice}`, { retryAfter: 1, isTemporary })
 }
 
 /** Returns whether what failed may have happened all the same: nothing came back. */

@@ -7,17 +7,12 @@ import { describeError, lateError, translate } from './errors.ts'
 import { DURABLY, IN_UTC, ON_PRIMARY } from './statements.ts'
 
 /**
- * What PostgreSQL keeps for each connection. A statement reads or writes a piece of a list or a batch, which takes
- * milliseconds, and gives a lock up, with an error that says so, before this process gives the statement up. Without sorting, only the index on account and `seq` serves a list, also before
- * there are statistics; what no index can order is sorted all the same, at a cost for which PostgreSQL before 18 would
- * compile the statement. Without `row_security`, a statement from which row level security would hide rows fails.
+ * Options of each connection that requests share. Without sorting, only the index on account and `seq` serves a list,
+ * also before there are statistics; what no index can order is sorted all the same, at a cost for which PostgreSQL
+ * before 18 would compile the statement. Without `row_security`, a statement from which row level security would hide
+ * rows fails.
  */
-const SESSION = {
-  statement_timeout: TIMES.task,
-  lock_timeout: TIMES.request,
-  idle_in_transaction_session_timeout: TIMES.task,
-}
-const SESSION_OPTIONS =
+const OPTIONS =
   '-c default_transaction_isolation=read\\ committed -c row_security=off -c jit=off -c enable_sort=off -c enable_incremental_sort=off'
 
 /** A statement with its values, as the driver takes it. */
@@ -33,7 +28,17 @@ export interface Query {
 /** Runs a statement, and returns its rows as lists of values. Errors are translated. */
 export type RunQuery = (query: Query) => Promise<pg.QueryArrayResult>
 
-/** The connections to a database. */
+/**
+ * The connections to a database. Each is idle, or runs a statement or transaction. Together they are, besides:
+ *
+ * - failing, from a connection that cannot be opened until the next one that can: in a moment, one may be tried, and what
+ *   would open another one until then fails with the same error;
+ * - full, while as many as are allowed wait for a response: what waits for one longer than a request may fails, and so
+ *   does what gets no response in time; the error names the pool;
+ * - silent, once a statement has had no response for so long that its connection is given up: all are closed, since each
+ *   of the others would need as long to notice it;
+ * - closing, from `close` on: statements in flight have a moment to end.
+ */
 export interface Pool {
   /** The driver's own pool. */
   readonly driver: pg.Pool
@@ -45,7 +50,7 @@ export interface Pool {
   beginTransaction(script?: string): Promise<PoolTransaction>
   /** Creates the error of a statement that is given up. */
   lateError(): StorageError
-  /** Closes the connections, and after half a second those that still wait for a response. */
+  /** Closes the connections. */
   close(): Promise<void>
 }
 
@@ -63,23 +68,26 @@ export interface PoolTransaction extends Transaction {
  */
 export function openSharedPool(address: Address, timeout: number): Pool {
   const { isPooled, connectionLimit, config } = address
-  const options = [SESSION_OPTIONS, config.options ?? ''].join(' ').trim()
+  const session = {
+    options: `${OPTIONS} ${config.options ?? ''}`.trim(),
+    statement_timeout: TIMES.task,
+    // What waits for a lock fails before this process gives it up, with an error that says so.
+    lock_timeout: TIMES.request,
+    idle_in_transaction_session_timeout: TIMES.task,
+  }
   return openPool(address, {
     max: connectionLimit,
     idleTimeoutMillis: TIMES.idle,
     query_timeout: timeout,
     // A pooler in transaction mode rejects what would be kept in a session.
-    ...(!isPooled && { ...SESSION, options }),
+    ...(!isPooled && session),
   })
 }
 
 /** The driver's class of connections to each address. */
 const clients = new WeakMap<Address, typeof pg.Client>()
 
-/**
- * Creates a class of connections that open one after the other. After one that failed, the others fail with its error,
- * and the next one may try in a moment: all that wait share one attempt.
- */
+/** Creates a class of connections that open one after the other, and together are failing or not. */
 function createPacedClient(): typeof pg.Client {
   let last: Promise<unknown> = Promise.resolve()
   let failure: Error | undefined
@@ -140,10 +148,12 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
       client.on('error', () => {})
     })
   pool.on('error', () => {})
-  const giveUp = () =>
-    lateError(subject, connected === pool.options.max && pool.idleCount === 0 ? connected : undefined)
+  const giveUp = (isTemporary?: boolean) => {
+    const isFull = connected === pool.options.max && pool.idleCount === 0
+    return lateError(subject, isFull ? connected : undefined, isTemporary)
+  }
   const fail = (error: unknown): never => {
-    throw /timeout exceeded/.test(describeError(error)) ? giveUp() : translate(error, subject)
+    throw /timeout exceeded/.test(describeError(error)) ? giveUp(true) : translate(error, subject)
   }
   const runOn = (queryable: pg.Pool | pg.PoolClient): RunQuery => {
     const send = queryable.query.bind(queryable) as (config: pg.QueryArrayConfig) => Promise<pg.QueryArrayResult>
@@ -152,7 +162,6 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
   const disconnect = () => {
     for (const socket of sockets) socket.destroy()
   }
-  // A silent server is noticed on one connection: each of the others would need as long to notice it again.
   pool.on('release', (error: unknown) => {
     if (error && /Query read timeout/.test(describeError(error))) disconnect()
   })
@@ -161,7 +170,7 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
     driver: pool,
     run,
     connection: toConnection(run),
-    lateError: giveUp,
+    lateError: () => giveUp(),
 
     async beginTransaction(script = '') {
       const client = await pool.connect().catch(fail)

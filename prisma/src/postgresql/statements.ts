@@ -79,7 +79,6 @@ const versionOf = (account: string) => `(SELECT "version" FROM "ListVersion" WHE
  */
 export const selectPieceOf = (plants: (seq: string) => string): ReadStatement => ({
   kind: 'read',
-  hasCondition: true,
   sql: `
     SELECT "json", coalesce("last", 0), (SELECT true ${plants('"last"')} LIMIT 1) IS NOT NULL, ${versionOf('$1')}
     FROM (SELECT ${JOINED_JSON} AS "json", max("seq") AS "last"
@@ -92,7 +91,6 @@ export const statements: Statements = {
   insertPlants: {
     kind: 'write',
     mayRepeat: true,
-    hasCondition: true,
     sql: `
       INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
       SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, now()
@@ -102,7 +100,6 @@ export const statements: Statements = {
 
   comparePlants: {
     kind: 'read',
-    hasCondition: true,
     sql: `
       SELECT (SELECT "name" = value ->> 2 AND "tag" IS NOT DISTINCT FROM value ->> 3
               FROM "Plant" WHERE "account" = value ->> 0 AND "id" = value ->> 1)
@@ -114,7 +111,6 @@ export const statements: Statements = {
 
   selectStates: {
     kind: 'read',
-    hasCondition: true,
     sql: `
       SELECT ${versionOf('value')}, coalesce((
         SELECT "seq" FROM "Plant" WHERE "account" >= value AND "account" <= value
@@ -125,7 +121,6 @@ export const statements: Statements = {
 
   selectTokens: {
     kind: 'read',
-    hasCondition: true,
     sql: `
       SELECT "hash", "id", "account", "scopes", "label", ${['"createdAt"', '"expiresAt"', '"revokedAt"'].map(readTime)}
       FROM "Token" WHERE "hash" IN (SELECT value FROM json_array_elements_text($1::json)) AND ${ON_PRIMARY}`,
