@@ -138,9 +138,16 @@ function saveLog(moved: Moved | undefined): void {
   }
 }
 
-/** SQLite ignores settings that it cannot have, such as WAL on some network file systems. */
+/**
+ * SQLite ignores settings that it cannot have, such as WAL on some network file systems. The encoding is that of whoever
+ * has created the file: lists are read as the bytes of their text.
+ */
 function checkPragmas(connection: FileConnection, file: string): void {
-  const [[mode, synchronous] = []] = connection.run('SELECT * FROM pragma_journal_mode, pragma_synchronous').rows
+  const { rows } = connection.run('SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_encoding')
+  const [[mode, synchronous, encoding] = []] = rows
+  if (encoding !== 'UTF-8') {
+    throw new StorageError(`${file} is in ${encoding}: copy it to one in UTF-8, sqlite3 FILE .dump | sqlite3 NEW`)
+  }
   if (mode === 'wal' && Number(synchronous) === 2) return
   throw new StorageError(`${file} does not support journal_mode=WAL and synchronous=FULL: put it on a local disk`)
 }

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { connect, query, runSql } from '../../../test/helpers/database/databases.ts'
+import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { loadEngine } from '../../src/address.ts'
 import { openDatabase } from '../../src/database.ts'
 import { StorageError } from '../../src/index.ts'
@@ -20,7 +21,10 @@ test('what writes has the settings that durability needs, and what reads cannot 
   await reading[Symbol.asyncDispose]()
 })
 
-test('a database whose disk does not support these settings is rejected', async () => {
+test('a database in another encoding, or whose disk does not support these settings, is rejected', async () => {
+  const { file } = temporaryDatabase()
+  connect(file).exec(`PRAGMA encoding = 'UTF-16le'; CREATE TABLE "Garden" ("name" TEXT)`)
+  await expect(openWriter(file)).rejects.toThrow(`${file} is in UTF-16le: copy it to one in UTF-8`)
   await expect(openWriter(':memory:')).rejects.toThrow(
     new StorageError(':memory: does not support journal_mode=WAL and synchronous=FULL: put it on a local disk'),
   )
