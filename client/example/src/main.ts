@@ -34,11 +34,9 @@ try {
   process.exitCode = 1
 }
 
-/** Reads the plants. Their ids are strings, because JSON.parse would round 9007199254740993 to 9007199254740992. */
+/** Reads the plants. Their ids are text, because JSON.parse would round 9007199254740993 to 9007199254740992. */
 async function readPlants(): Promise<NewPlant[]> {
-  const text = await readFile(new URL('../plants.json', import.meta.url), 'utf8')
-  const plants: { id: string; name: string; tag?: string }[] = JSON.parse(text)
-  return plants.map((plant) => ({ ...plant, id: BigInt(plant.id) }))
+  return JSON.parse(await readFile(new URL('../plants.json', import.meta.url), 'utf8'))
 }
 
 function firstDifference(sent: NewPlant[], listed: Plant[]): string | undefined {
