@@ -1,15 +1,18 @@
-import { once } from 'node:events'
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { text } from 'node:stream/consumers'
 import type { Fetch } from '@plant-store/client'
 
-/** A `fetch` for many calls: over `node:http`, which takes a quarter of the CPU time. It follows no redirect. */
-export const httpFetch: Fetch = async (url, { body, ...init }) => {
-  const request = (url.startsWith('https:') ? https : http).request(url, init).end(body)
-  // One after the response is an error of its body, too.
-  request.on('error', () => {})
-  const [response] = (await once(request, 'response')) as [IncomingMessage]
+/** A `fetch` for many calls: over `node:http`, in half of the CPU time. It follows no redirect. */
+export const httpFetch: Fetch = async (url, { body, signal, ...init }) => {
+  signal.throwIfAborted()
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const request = (url.startsWith('https:') ? https : http).request(url, init, resolve)
+    // Not as an option, with which a call takes a third longer.
+    signal.addEventListener('abort', () => request.destroy())
+    // After the response, an error is one of its body, too.
+    request.on('error', reject).end(body)
+  })
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(response.headersDistinct)) {
     for (const value of values) headers.append(name, value)
