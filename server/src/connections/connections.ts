@@ -10,7 +10,7 @@
  * | what is pipelined on it finds no place | `places.ts` | it is closed: its response would wait in memory |
  * | a shutdown, an upgrade, a response that says so | `endAfter` | nothing behind the request is handled |
  * | a response begins before its request has arrived | `settle` | the same, unless the rest is small; it lingers |
- * | its bytes are not HTTP, or late | `unparsed.ts` | an `Error` body, after earlier responses |
+ * | its bytes are not HTTP, or late | `public-port.ts` | an `Error` body, after earlier responses |
  * | its client ends its side | Node.js, `httpAllowHalfOpen` | whole requests get their responses first |
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'

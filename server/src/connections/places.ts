@@ -3,7 +3,7 @@ import { isIP, SocketAddress } from 'node:net'
 import type { Request, Response } from 'express'
 import type { Settings } from '../settings.ts'
 import { events } from '../telemetry/events.ts'
-import { ADDRESS, createWaitingRequests, isDone, type RequestInFlight } from './waiting-requests.ts'
+import { ADDRESS, createWaitingRequests, type RequestInFlight } from './waiting-requests.ts'
 
 /** A client may have so many times what is free. */
 const FACTOR = 8
@@ -106,7 +106,7 @@ export function createRequestsInFlight({
   const places = createPlaces(maxRequestsInFlight)
   /** Also shed requests, until they have their response. */
   const list: RequestInFlight[] = []
-  const waiting = createWaitingRequests({ list, remove, releasePlace, ...places })
+  const waiting = createWaitingRequests({ list, removeIfDone, releasePlace, ...places })
   let timer: NodeJS.Timeout | undefined
 
   /** Takes a place for an address or an account. */
@@ -130,9 +130,9 @@ export function createRequestsInFlight({
     holder.client = undefined
   }
 
-  function remove(removed: RequestInFlight): void {
+  function removeIfDone(removed: RequestInFlight): void {
     // Removed before, its position is that of another one.
-    if (list[removed.index] !== removed) return
+    if (!isDone(removed) || list[removed.index] !== removed) return
     releasePlace(removed)
     const last = list.pop() ?? removed
     last.index = removed.index
@@ -151,10 +151,8 @@ export function createRequestsInFlight({
       const added = { request, response, index: list.length, client: undefined, waitsSince: undefined, sentBytes: 0 }
       list.push(added)
       timer ??= setInterval(check, CHECK_INTERVAL).unref()
-      response.once('close', () => {
-        // Without a response yet, the server still works on it; a scan removes it later.
-        if (isDone(added)) remove(added)
-      })
+      // Without a response yet, the server still works on it; a scan removes it later.
+      response.once('close', () => removeIfDone(added))
       const address = trustProxy === undefined ? request.socket.remoteAddress : clientAddress(request)
       return takePlace(added, ADDRESS + addressKey(address)) ? added : undefined
     },
@@ -166,6 +164,11 @@ export function createRequestsInFlight({
 
     count: places.taken,
   }
+}
+
+/** Whether a request is done: the server has responded, and the client has everything or is gone. */
+function isDone({ response }: RequestInFlight): boolean {
+  return response.closed && (response.headersSent || response.writableEnded)
 }
 
 /**

@@ -4,9 +4,15 @@ import type { Request, Response } from 'express'
 import { events } from '../telemetry/events.ts'
 
 /**
- * A request from its arrival until the operating system has taken its response. The server works on it, or it waits for
- * its client, which sends the body or reads a response: then it gives way to others. One that is shed has no place, and
- * is kept until its error is sent.
+ * A request from its arrival until the operating system has taken its response.
+ *
+ * | mode | told by | what follows |
+ * |---|---|---|
+ * | worked on | a `client`, and nothing of the next two | it keeps its place, also if its connection closes |
+ * | body arriving | the body is read, and is not complete | it gives way |
+ * | unread | the client has not taken what is written | it gives way; after 40 s the connection is closed |
+ * | shed | no `client` | it is kept until its error is sent |
+ * | done | the response has closed, and the server has responded | its place is released |
  */
 export interface RequestInFlight {
   readonly request: Request
@@ -24,7 +30,7 @@ export interface RequestInFlight {
 /** All requests in flight, and their places. */
 interface AllRequests {
   readonly list: readonly RequestInFlight[]
-  remove(done: RequestInFlight): void
+  removeIfDone(each: RequestInFlight): void
   releasePlace(holder: RequestInFlight): void
   hasRoom(client: string): boolean
   takenBy(client: string): number
@@ -59,7 +65,7 @@ export function createWaitingRequests(all: AllRequests): WaitingRequests {
   function scan(now: number): void {
     for (const each of [...all.list]) {
       endWithConnection(each, now)
-      if (isDone(each)) all.remove(each)
+      all.removeIfDone(each)
       noteWaiting(each, now)
     }
     const sorted = all.list
@@ -108,11 +114,6 @@ export function createWaitingRequests(all: AllRequests): WaitingRequests {
       return true
     },
   }
-}
-
-/** Whether a request is done: the server has responded, and the client has everything or is gone. */
-export function isDone({ response }: RequestInFlight): boolean {
-  return response.closed && (response.headersSent || response.writableEnded)
 }
 
 /** Whether a part of a response waits for its client, also behind an earlier response. */

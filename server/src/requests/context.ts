@@ -1,6 +1,4 @@
 /** What the steps of a request hand to one another: it is declared here, and nowhere else. */
-import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import type { Scope } from '@plant-store/contract'
 import type { RequestInFlight } from '../connections/waiting-requests.ts'
 
@@ -36,14 +34,4 @@ declare module 'node:http' {
     /** Set as soon as the request has arrived. */
     context: RequestContext
   }
-}
-
-/** Printable ASCII, as proxies write it. A token that is sent as an id, or within one, must not appear in the log. */
-const VALID_ID = /^(?!.*pst_)[!-~]{1,128}$/
-
-/** Creates the context of a request that has arrived: later steps set the rest of it. */
-export function createContext({ headers }: Pick<IncomingMessage, 'headers'>): RequestContext {
-  const id = headers['x-request-id']
-  const requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
-  return { requestId } as RequestContext
 }

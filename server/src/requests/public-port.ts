@@ -1,20 +1,33 @@
-/** The public port: what arrives on it is counted, gets a context, and is handed to the app. */
+/** The public port: what arrives on it gets a context, and is handed to the app, unless it is not HTTP. */
+import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { ErrorName } from '@plant-store/contract'
 import type { Express, Request, Response } from 'express'
-import { trackConnections } from '../connections/connections.ts'
+import { closeLater, discarded, discardRest, trackConnections } from '../connections/connections.ts'
 import { type OpenPort, openPort } from '../connections/ports.ts'
 import type { Settings } from '../settings.ts'
 import { CLIENT_CLOSED_REQUEST, events } from '../telemetry/events.ts'
-import { createContext, type Identity } from './context.ts'
+import type { Identity, RequestContext } from './context.ts'
 import { HttpError, sendError } from './errors.ts'
-import { createMessageClasses } from './responses.ts'
-import { createUnparsedHandler } from './unparsed.ts'
+import { createMessageClasses, type MessageClasses } from './responses.ts'
 
 const MAX_HEADER_BYTES = 16 * 1024
 /** How long the headers of a request may take to arrive, in milliseconds. */
 const HEADERS_TIMEOUT = 10_000
 /** How often Node.js looks for late requests, at most, in milliseconds; its own default is 30 s. */
 const LATE_CHECK_INTERVAL = 1_000
+/** Printable ASCII, as proxies write it. A token that is sent as an id, or within one, must not appear in the log. */
+const VALID_ID = /^(?!.*pst_)[!-~]{1,128}$/
+
+/** A connection, which Node.js gives to one response at a time. */
+type HttpSocket = Socket & { _httpMessage?: ServerResponse | null }
+
+/** The errors of the parser that have an entry of their own in the catalogue. */
+const PARSER_ERRORS: Readonly<Record<string, ErrorName>> = {
+  HPE_HEADER_OVERFLOW: 'headersTooLarge',
+  ERR_HTTP_REQUEST_TIMEOUT: 'requestTimeout',
+}
 
 /**
  * Listens on the public port, and hands requests to an app. What cannot be parsed, or is late, gets an `Error` body, too.
@@ -55,6 +68,13 @@ export async function openPublicPort(app: Express, settings: Settings): Promise<
   return openPort(server, connections, settings)
 }
 
+/** Creates the context of a request that has arrived: later steps set the rest of it. */
+function createContext({ headers }: Pick<IncomingMessage, 'headers'>): RequestContext {
+  const id = headers['x-request-id']
+  const requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
+  return { requestId } as RequestContext
+}
+
 /** Responds to a request whose target has no path, such as `http://`: Express calls nothing. */
 function respondToNoPath(response: Response): void {
   const message = 'The request target is invalid. Use a path, or an http or https URL.'
@@ -88,4 +108,42 @@ function finalStatus({ req: request, writableFinished, errored, statusCode }: Re
   if (!request.complete && request.socket.readableEnded) return CLIENT_CLOSED_REQUEST
   // A response that failed midway has the status of its failure, though its client has seen a success before.
   return writableFinished || errored ? statusCode : CLIENT_CLOSED_REQUEST
+}
+
+/**
+ * Creates the response to what is not HTTP, or arrives too late: an `Error` body, after the responses to the earlier
+ * complete requests of the connection (RFC 9112 section 9.3.2). The connection ends.
+ */
+function createUnparsedHandler({ IncomingMessage, ServerResponse }: MessageClasses) {
+  function respondInOrder(socket: HttpSocket, failure: HttpError): void {
+    // Not documented: by it, Node.js decides how to respond where nothing listens to `clientError`.
+    const { _httpMessage: open } = socket
+    if (!open) respondAlone(socket, failure)
+    else if (open.req.complete) open.once('finish', () => respondInOrder(socket, failure))
+    else if (open.headersSent) socket.destroy()
+    // The rest of the request will not arrive.
+    else sendError(open, failure)
+  }
+
+  /** Responds where there is no request that a response belongs to. */
+  function respondAlone(socket: HttpSocket, failure: HttpError): void {
+    // After a response with `Connection: close`, the socket is closing already.
+    if (!socket.writable) return
+    const request = new IncomingMessage(socket)
+    const response = new ServerResponse(Object.assign(request, { complete: true, context: createContext(request) }))
+    response.assignSocket(socket)
+    sendError(response, failure)
+    socket.end()
+    // Not once this is written, which a client that reads nothing delays for ever.
+    closeLater(socket)
+  }
+
+  return ({ code = '' }: NodeJS.ErrnoException, socket: HttpSocket): void => {
+    if (code === 'ECONNRESET') socket.destroy()
+    if (socket.destroyed || discarded.has(socket)) return
+    // After its first failure the parser fails with everything that follows.
+    discardRest(socket)
+    const name = PARSER_ERRORS[code] ?? 'badRequest'
+    respondInOrder(socket, new HttpError(name, undefined, { headers: { Connection: 'close' } }))
+  }
 }
