@@ -88,7 +88,7 @@ export function trackConnections(server: Server, maxConnections: number): Connec
 }
 
 /** Makes a response the last one of its connection. What follows its request would get none, so it is not handled. */
-export function endAfter(response: ServerResponse): void {
+function endAfter(response: ServerResponse): void {
   response.setHeader('Connection', 'close')
   ended.add(response.req.socket)
 }
