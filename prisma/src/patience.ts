@@ -68,12 +68,19 @@ export function attemptLimit(patience: number): number {
 }
 
 /** Rejects with an error where an operation takes longer than some milliseconds. The operation itself goes on. */
-export function limitTime<Result>(running: Promise<Result>, time: number, makeError: () => unknown): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    // If this process was busy, not the database, the result has arrived and is read first.
-    const timer = setTimeout(() => setImmediate(() => reject(makeError())), time)
-    running.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
+export async function limitTime<Result>(
+  running: Promise<Result>,
+  time: number,
+  makeError: () => unknown,
+): Promise<Result> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  // If this process was busy, not the database, the result has arrived and is read first.
+  const timer = setTimeout(() => setImmediate(() => reject(makeError())), time)
+  try {
+    return await Promise.race([running, late])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /**
@@ -88,10 +95,10 @@ export function limitTime<Result>(running: Promise<Result>, time: number, makeEr
  * writing to a server that is not ready, so this may be that of a probe.
  */
 export interface WriteGate {
-  /** Runs a write. */
-  run<Result>(write: () => Promise<Result>): Promise<Result>
+  /** Runs a write, and retries it as {@link retry} does. */
+  run<Result>(write: () => Promise<Result>, mayRetry?: (error: unknown) => boolean): Promise<Result>
   /**
-   * Probes as a write does.
+   * Probes as a write of a request does.
    *
    * @param probe is told whether the gate is suspect: then it writes for real
    */
@@ -101,10 +108,15 @@ export interface WriteGate {
 /**
  * Creates the gate of a database, open.
  *
- * @param limit how long a write may take, in milliseconds
+ * @param patience how long a write is retried, in milliseconds
  * @param lateError creates what a late write fails with: whether it will be stored is not known
+ * @param limit after how many milliseconds an attempt is late
  */
-export function createWriteGate(limit: number, lateError: () => StorageError): WriteGate {
+export function createWriteGate(
+  patience: number,
+  lateError: () => StorageError,
+  limit: number = attemptLimit(patience),
+): WriteGate {
   /** How many writes are late. */
   let late = 0
   let isSuspect = false
@@ -131,10 +143,11 @@ export function createWriteGate(limit: number, lateError: () => StorageError): W
   }
 
   return {
-    run: (write) => pass(write),
-    probe(probe) {
-      const writes = isSuspect
-      return pass(() => probe(writes), writes)
-    },
+    run: (write, mayRetry) => retry(() => pass(write), patience, mayRetry),
+    probe: (probe) =>
+      retry(() => {
+        const writes = isSuspect
+        return pass(() => probe(writes), writes)
+      }, TIMES.request),
   }
 }

@@ -104,7 +104,7 @@ export function createPlants(
       const json = JSON.stringify(plants.map(({ account, id, name, tag }) => [account, id, name, tag]))
       for (let inserts = 1; ; inserts++) {
         const inserted = await write(insertPlants, [json])
-        if (inserted === plants.length) return plants.map(() => 'stored')
+        if (inserted === plants.length) return new Array<Outcome>(plants.length).fill('stored')
         // Some ids were stored before, or are in this batch twice.
         const rows = await read<ComparedRow>(comparePlants, [json])
         const outcomes = rows.map(([isSame]) => (isSame === null ? 'deleted' : isSame ? 'stored' : 'taken'))

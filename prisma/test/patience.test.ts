@@ -21,7 +21,7 @@ function startWrite(gate: ReturnType<typeof createWriteGate>) {
 }
 
 test('writes that are late fail, and new ones until their outcomes arrive', async () => {
-  const gate = createWriteGate(20, () => late)
+  const gate = createWriteGate(0, () => late, 20)
   const first = startWrite(gate)
   const second = startWrite(gate)
   expect(await Promise.all([message(first.running), message(second.running)])).toEqual(['late', 'late'])
@@ -38,7 +38,7 @@ test.each([
   ['a lock', new StorageError('locked', { fault: 'locked' }), false],
   ['a mistake', new TypeError('x is not a function'), false],
 ])('after %s a probe writes, once, until a write succeeds: %s, %s', async (_, error, writes) => {
-  const gate = createWriteGate(60_000, () => late)
+  const gate = createWriteGate(0, () => late)
   const fail = () => Promise.reject(error)
   await expect(gate.run(fail)).rejects.toBe(error)
   await expect(gate.probe(fail)).rejects.toBe(error)
@@ -49,7 +49,7 @@ test.each([
 })
 
 test('a probe that writes nothing does not hide a write that fails meanwhile', async () => {
-  const gate = createWriteGate(60_000, () => late)
+  const gate = createWriteGate(0, () => late)
   await gate.probe(async () => {
     await expect(gate.run(() => Promise.reject(late))).rejects.toBe(late)
   })

@@ -65,13 +65,13 @@ async function open(address: Address, { patience = TIMES.request }: OpenOptions)
     const [row] = await connection.query(`SELECT nspname AS name FROM pg_namespace WHERE oid = ${SCHEMA}`)
     return String(row?.['name'])
   })
-  const gate = createWriteGate(limit, pool.lateError)
+  const gate = createWriteGate(patience, pool.lateError)
   const run: RunStatement = (statement, query) => {
     if (statement.kind === 'read') {
       return retry(() => limitTime(runRead(pool, statement, query), limit, pool.lateError), patience)
     }
     const { attempt, mayRetry } = prepareWrite(pool, statement, query)
-    return retry(() => gate.run(attempt), patience, mayRetry)
+    return gate.run(attempt, mayRetry)
   }
   const runNamed = (statement: ReadStatement | WriteStatement, values: SqlValue[]) =>
     run(statement, { name: address.isPooled ? undefined : NAMES.get(statement), text: statement.sql, values })
@@ -80,7 +80,7 @@ async function open(address: Address, { patience = TIMES.request }: OpenOptions)
       (await runNamed(statement, values)).rows as Row[],
     write: async (statement, values) => (await runNamed(statement, values)).rowCount ?? 0,
     prisma: createPrisma(PrismaClient, await createClientAdapter(run, schemaName)),
-    probe: () => retry(() => gate.probe(prove), TIMES.request),
+    probe: () => gate.probe(prove),
     close: pool.close,
   }
 }

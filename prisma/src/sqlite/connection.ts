@@ -17,13 +17,8 @@ export interface Result {
   readonly columns: readonly Pick<StatementColumnMetadata, 'name' | 'type'>[]
 }
 
-/** What a statement takes: values for `?`, or what {@link numbered} returns for `$1`. */
-export type Parameters = readonly unknown[]
-
-/** Returns the parameters `$1`, `$2` and so on. */
-export function numbered(values: readonly unknown[]): Parameters {
-  return values.length === 0 ? [] : [Object.fromEntries(values.map((value, index) => [index + 1, value]))]
-}
+/** What a statement takes: values for `$1`, `$2` and so on or, as Prisma Client writes them, for each `?`. */
+export type Parameters = readonly unknown[] | { readonly inOrder: readonly unknown[] }
 
 /** A connection to a file, which blocks the thread while it works. */
 export interface FileConnection {
@@ -87,7 +82,7 @@ export function connect(
 
   function run(sql: string, parameters: Parameters, needsColumns: boolean): Result {
     const { statement, returnsRows } = prepared.get(sql) ?? prepare(sql)
-    const values = parameters as SQLInputValue[]
+    const values = toInput(parameters)
     if (!returnsRows) return { rows: [], changes: Number(statement.run(...values).changes), columns: [] }
     const rows = statement.all(...values) as unknown as Value[][]
     return { rows, changes: rows.length, columns: needsColumns ? statement.columns() : [] }
@@ -110,6 +105,14 @@ export function connect(
   }
 }
 
+/** The driver takes `$1`, `$2` and so on as one object. */
+function toInput(parameters: Parameters): SQLInputValue[] {
+  const numbered = (values: readonly unknown[]) => [
+    Object.fromEntries(values.map((value, index) => [index + 1, value])),
+  ]
+  return ('inOrder' in parameters ? parameters.inOrder : numbered(parameters)) as SQLInputValue[]
+}
+
 /** Makes the connection of a task of what runs statements. */
 export function toConnection(
   run: (sql: string, parameters: Parameters, needsColumns: boolean) => Result | Promise<Result>,
@@ -117,7 +120,7 @@ export function toConnection(
 ): Connection {
   return {
     async query<Row>(sql: string, ...values: SqlValue[]) {
-      const { columns, rows } = await run(sql, numbered(values), true)
+      const { columns, rows } = await run(sql, values, true)
       return rows.map((row) => Object.fromEntries(columns.map(({ name }, index) => [name, row[index]])) as Row)
     },
     executeScript: async (script) => executeScript(script),

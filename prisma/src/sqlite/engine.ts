@@ -3,10 +3,10 @@ import { access, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { Engine, OpenedDatabase, OpenOptions, ReadStatement, Session, SqlValue } from '../engine.ts'
 import { StorageError } from '../engine.ts'
-import { attemptLimit, createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
+import { createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
 import { createPrisma } from '../prisma-client.ts'
 import { backup, syncFolder } from './backup.ts'
-import { connect, numbered, READ_SCHEMA, toConnection } from './connection.ts'
+import { connect, READ_SCHEMA, type Result, toConnection } from './connection.ts'
 import { MOVED, stateError, translate, WRITER_LATE } from './errors.ts'
 import { connectGuarded } from './file-guard.ts'
 import { checkFileSystem } from './file-system.ts'
@@ -76,7 +76,7 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
     await closeWriter()
     throw error
   })
-  const gate = createWriteGate(attemptLimit(patience), lateError)
+  const gate = createWriteGate(patience, lateError)
   let damage: unknown
 
   function requireNotReplaced(): void {
@@ -84,38 +84,41 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
     if (moved?.isReplaced) throw stateError(moved.name, MOVED)
   }
 
-  /** Once the file is damaged, nothing is written until a restart. */
-  async function attempt<Result>(kind: 'read' | 'write', operation: () => Result | Promise<Result>): Promise<Result> {
-    if (kind === 'write' && damage) throw damage
+  function noteDamage(error: unknown): never {
+    if (error instanceof StorageError && error.fault === 'damaged') damage ??= error
+    throw error
+  }
+
+  async function read(...args: Parameters<typeof reader.run>): Promise<Result> {
     try {
-      return await operation()
+      return reader.run(...args)
     } catch (error) {
-      if (error instanceof StorageError && error.fault === 'damaged') damage ??= error
-      throw error
+      noteDamage(error)
     } finally {
-      if (kind === 'read') requireNotReplaced()
+      requireNotReplaced()
     }
   }
 
-  // A statement that fails because the file is locked has done nothing, and nothing else is retried.
-  const run: RunStatement = ({ kind, sql }, ...options) => {
-    const read = () => reader.run(sql, ...options)
-    const write = () => gate.run(() => writer.runDurably(sql, ...options))
-    return retry(() => attempt(kind, kind === 'read' ? read : write), patience)
+  /** Once the file is damaged, nothing is written until a restart. */
+  async function write<Result>(operation: () => Promise<Result>): Promise<Result> {
+    if (damage) throw damage
+    return operation().catch(noteDamage)
   }
 
+  // A statement that fails because the file is locked has done nothing, and nothing else is retried.
+  const run: RunStatement = ({ kind, sql }, ...options) =>
+    kind === 'read'
+      ? retry(() => read(sql, ...options), patience)
+      : gate.run(() => write(() => writer.runDurably(sql, ...options)))
+
   return {
-    read: async <Row>(statement: ReadStatement, values: SqlValue[]) =>
-      (await run(statement, numbered(values))).rows as Row[],
-    write: async (statement, values) => (await run(statement, numbered(values))).changes,
+    read: async <Row>(statement: ReadStatement, values: SqlValue[]) => (await run(statement, values)).rows as Row[],
+    write: async (statement, values) => (await run(statement, values)).changes,
     prisma: createPrisma(PrismaClient, createClientAdapter(run)),
     warning: checkFileSystem(file),
 
     // A page is written where a write has failed, or the disk looks full or read-only.
-    probe() {
-      const prove = async (isSuspect: boolean) => writer.probe(isSuspect || (await looksUnwritable(file)))
-      return retry(() => attempt('write', () => gate.probe(prove)), TIMES.request)
-    },
+    probe: () => gate.probe((isSuspect) => write(async () => writer.probe(isSuspect || (await looksUnwritable(file))))),
 
     async close() {
       // SQLite would write to files of others. The end of the process writes nothing either: threads end first, and the

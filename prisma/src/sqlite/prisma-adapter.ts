@@ -3,7 +3,7 @@ import { ColumnTypeEnum, DriverAdapterError } from '@prisma/driver-adapter-utils
 import type { ReadStatement, WriteStatement } from '../engine.ts'
 import { StorageError } from '../engine.ts'
 import { type ClientAdapter, toStatement } from '../prisma-client.ts'
-import { numbered, type Parameters, type Result, type Value } from './connection.ts'
+import type { Parameters, Result, Value } from './connection.ts'
 import { codeOf } from './errors.ts'
 
 /** Runs a statement of Prisma Client as what it says. */
@@ -36,7 +36,7 @@ export function createClientAdapter(run: RunStatement): ClientAdapter {
 /** Returns the parameters of a query: those of Prisma Client are `?`, in SQL for both engines they are `$1`. */
 function toParameters({ sql, args, argTypes }: SqlQuery): Parameters {
   const values = args.map((value, index) => toParameter(value, argTypes[index]))
-  return /\$1\b/.test(sql) ? numbered(values) : values
+  return /\$1\b/.test(sql) ? values : { inOrder: values }
 }
 
 /** Writes a time as Prisma stores it, as text with an offset. */

@@ -64,7 +64,7 @@ export const commands = {
     inPlace((connection) => {
       connection.executeScript('BEGIN IMMEDIATE')
       try {
-        connection.run(statements.insertPlants.sql, [{ 1: '[]' }])
+        connection.run(statements.insertPlants.sql, ['[]'])
       } finally {
         connection.executeScript('ROLLBACK')
       }
