@@ -14,9 +14,7 @@ const PAUSE = 1 / 8
 /** A batch collects more as long as a turn of the event loop makes it more than so many times as large. */
 const GROWTH = 9 / 8
 
-interface Waiter {
-  account: string
-  plant: PlantRow
+interface Waiter extends PlantRow {
   bytes: number
   /** When it was added, by `performance.now()`. */
   addedAt: number
@@ -46,11 +44,11 @@ export function createGroupCommit(create: Plants['create']): (plant: PlantRow) =
 
   async function run(): Promise<void> {
     let pause = 0
-    while (waiting.size() > 0) {
+    while (waiting.size > 0) {
       // A timer waits at least a millisecond.
       if (pause >= 1) await new Promise((resolve) => setTimeout(resolve, pause))
-      for (let size = 0; waiting.size() > size * GROWTH; ) {
-        size = waiting.size()
+      for (let size = 0; waiting.size > size * GROWTH; ) {
+        size = waiting.size
         await nextTurn()
       }
       const beganAt = performance.now()
@@ -74,13 +72,11 @@ export function createGroupCommit(create: Plants['create']): (plant: PlantRow) =
 
   async function commitBatch(batch: Waiter[], beganAt: number): Promise<void> {
     try {
-      const outcomes = await create(batch.map(({ plant }) => plant))
+      const outcomes = await create(batch)
       // One that is missing would give every plant after it the result of another.
       if (outcomes.length !== batch.length) throw new Error(`${outcomes.length} results for ${batch.length} plants`)
       events.emit('batchCommitted', batch.length)
-      batch.forEach(({ resolve }, index) => {
-        resolve(outcomes[index] as Outcome)
-      })
+      for (const [index, { resolve }] of batch.entries()) resolve(outcomes[index] as Outcome)
     } catch (error) {
       // What has waited for an unavailable database as long as this batch would go on waiting,
       // one batch after the other.
@@ -92,15 +88,8 @@ export function createGroupCommit(create: Plants['create']): (plant: PlantRow) =
 
   return (plant) =>
     new Promise((resolve, reject) => {
-      const { account } = plant
-      waiting.add({
-        account,
-        plant,
-        bytes: Buffer.byteLength(JSON.stringify(plant)),
-        addedAt: performance.now(),
-        resolve,
-        reject,
-      })
+      const bytes = Buffer.byteLength(JSON.stringify(plant))
+      waiting.add({ ...plant, bytes, addedAt: performance.now(), resolve, reject })
       if (running) return
       running = true
       void run()

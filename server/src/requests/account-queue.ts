@@ -1,5 +1,7 @@
 /** Items that wait: one of each account after the other, however many one of them adds. */
 export interface AccountQueue<Item> {
+  /** How many items wait. */
+  readonly size: number
   /** Adds an item: as the last one of its account, or as its next one. */
   add(item: Item, isNext?: boolean): void
   /** Returns the next item, which stays in the queue. */
@@ -8,7 +10,6 @@ export interface AccountQueue<Item> {
   take(): Item | undefined
   /** Removes all items that match, and returns them. */
   remove(matches: (item: Item) => boolean): Item[]
-  size(): number
 }
 
 /** Creates an empty queue. */
@@ -17,8 +18,10 @@ export function createAccountQueue<Item extends { readonly account: string }>():
   let queues = new Map<string, Item[]>()
   const nextQueue = () => queues.values().next().value
 
-  return {
+  const queue: AccountQueue<Item> & { size: number } = {
+    size: 0,
     add(item, isNext) {
+      queue.size++
       const own = queues.get(item.account)
       if (!own) queues.set(item.account, [item])
       else if (isNext) own.unshift(item)
@@ -29,6 +32,7 @@ export function createAccountQueue<Item extends { readonly account: string }>():
       const own = nextQueue()
       const item = own?.shift()
       if (!own || !item) return undefined
+      queue.size--
       queues.delete(item.account)
       if (own.length > 0) queues.set(item.account, own)
       // V8 would keep the tables of one that accounts are added to and deleted from all the time (places.ts).
@@ -37,12 +41,11 @@ export function createAccountQueue<Item extends { readonly account: string }>():
     },
     remove(matches) {
       const all = [...queues.values()].flat()
-      queues = Map.groupBy(
-        all.filter((item) => !matches(item)),
-        ({ account }) => account,
-      )
+      const others = all.filter((item) => !matches(item))
+      queues = Map.groupBy(others, ({ account }) => account)
+      queue.size = others.length
       return all.filter(matches)
     },
-    size: () => [...queues.values()].reduce((sum, own) => sum + own.length, 0),
   }
+  return queue
 }
