@@ -21,7 +21,6 @@ import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/tempor
 import * as storage from '../helpers/load.ts'
 
 const { whyNoFaultyDisk, onFaultyDisk } = disks
-if (whyNoFaultyDisk) console.log(`Disks without locks are not tested, since none can be imitated: ${whyNoFaultyDisk}`)
 const testFaulty = test.skipIf(whyNoFaultyDisk)
 const { ENOLCK, EIO, EINVAL, EPERM } = constants.errno
 

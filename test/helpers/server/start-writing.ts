@@ -12,20 +12,11 @@ export interface PlantResponse {
   body: string
 }
 
-/** Where to write, and what. */
-interface WritingOptions {
-  url: string
-  token: string
-  writers: number
-  /** The id of the first plant; the others count up from it. */
-  firstId?: number
-}
-
 /** Starts concurrent writers, which create one plant after another until their connections break. */
-export function startWriting({ url, token, writers, firstId = 0 }: WritingOptions) {
+export function startWriting({ url, token, writers }: { url: string; token: string; writers: number }) {
   const responses: PlantResponse[] = []
   let stopped = false
-  let nextId = firstId
+  let nextId = 0
 
   async function write(): Promise<void> {
     while (!stopped) {
