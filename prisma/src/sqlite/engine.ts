@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs'
 import { access, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { Engine, OpenedDatabase, OpenOptions, ReadStatement, Session, SqlValue } from '../engine.ts'
@@ -8,7 +8,7 @@ import { createPrisma } from '../prisma-client.ts'
 import { backup, syncFolder } from './backup.ts'
 import { connect, READ_SCHEMA, type Result, toConnection } from './connection.ts'
 import { MOVED, stateError, translate, WRITER_LATE } from './errors.ts'
-import { connectGuarded } from './file-guard.ts'
+import { connectGuarded, statOf } from './file-guard.ts'
 import { checkFileSystem } from './file-system.ts'
 import { createClientAdapter, type RunStatement } from './prisma-adapter.ts'
 import { statements } from './statements.ts'
@@ -173,7 +173,7 @@ async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
  * one takes 0.1 s of CPU.
  */
 async function beginReading(file: string): Promise<Session> {
-  const sizeOf = (suffix: string) => statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0
+  const sizeOf = (suffix: string) => statOf(file + suffix)?.size ?? 0
   if (sizeOf('-wal') > 0 || sizeOf('-journal') > 0) return openInThread(file, { script: READ_ONLY })
   const { run, executeScript, close } = connect(file)
   try {

@@ -110,7 +110,8 @@ function inodeOf(name: string): string | undefined {
   return stats && `${stats.dev} ${stats.ino}`
 }
 
-function statOf(name: string): Stats | undefined {
+/** Returns what the system knows of a file; undefined if it does not tell. */
+export function statOf(name: string): Stats | undefined {
   try {
     return statSync(name, { throwIfNoEntry: false })
   } catch {
