@@ -5,8 +5,8 @@ import { pathToFileURL } from 'node:url'
 import type { Connection, SqlValue } from '../engine.ts'
 import { codeOf, translate } from './errors.ts'
 
-/** What a result may hold for Prisma Client. No column has a blob; a piece of a list, which is one, is not for it. */
-export type Value = string | number | bigint | null
+/** What a result may hold: a piece of a list is bytes, and by hand, any text may be. */
+export type Value = string | number | bigint | Uint8Array | null
 
 /** What a statement has returned. */
 export interface Result {

@@ -71,13 +71,14 @@ function toResultSet({ columns, rows }: Result): SqlResultSet {
 /** Returns the type of the first value of another column, such as an expression. */
 function typeOf(rows: Value[][], index: number): ColumnType {
   const value = rows.find((row) => row[index] !== null)?.[index]
-  if (typeof value === 'string') return ColumnTypeEnum.Text
+  if (typeof value === 'string' || value instanceof Uint8Array) return ColumnTypeEnum.Text
   if (typeof value === 'bigint') return ColumnTypeEnum.Int64
   return typeof value === 'number' ? ColumnTypeEnum.UnknownNumber : ColumnTypeEnum.Int32
 }
 
 function toPrismaValue(value: Value, type: ColumnType | undefined): string | number | null {
   if (value === null) return value
+  if (value instanceof Uint8Array) return Buffer.from(value).toString()
   if (type === ColumnTypeEnum.DateTime) return toTime(value)
   if (typeof value === 'string') return value
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()
