@@ -127,16 +127,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     }
   })
 
-  test('nginx passes on links, errors, the address of the client, and its request id', async () => {
-    const owner = token
-    token = (await machine.run('plant-store token create --account many')).trim()
-    for (const id of [1, 2]) await create(id)
-    const page = await curl('-D - -o /dev/null', '?limit=1')
-    expect(page).toMatch(/^link: <\S*\?limit=1&cursor=/im)
-    expect(page).toMatch(/^x-request-id: [0-9a-f]{32}\r$/im)
-    const large = `-H 'Content-Type: application/json' -d "$(printf %0102401d 1)"`
-    expect(JSON.parse(await curl(large))).toMatchObject({ error: 41300 })
-    token = owner
+  test('nginx passes on the address of the client', async () => {
     // In the place of the server, this responds with the address.
     const respond = '(request, response) => response.end(request.headers["x-forwarded-for"], process.exit)'
     await machine.run(`systemctl stop plant-store

@@ -1,6 +1,6 @@
-import { existsSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
-import { connect, query, runSql } from '../../../test/helpers/database/databases.ts'
+import { connect, runSql } from '../../../test/helpers/database/databases.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { loadEngine } from '../../src/address.ts'
 import { openDatabase } from '../../src/database.ts'
@@ -45,16 +45,4 @@ test('the write-ahead log shrinks after a reader that has held it open', async (
   // The first write moves the log back into the file, the second starts it again.
   for (const id of [6, 7]) await insert(id)
   expect(logSize()).toBeLessThanOrEqual(64e6)
-})
-
-test('the last to close a database leaves no log next to it', async () => {
-  const { prisma, url, file, close } = await openNewClient()
-  await prisma.plant.create({ data: { account: 'alice', id: '1', name: 'Monstera' } })
-  const other = connect(file)
-  expect(other.prepare('SELECT id FROM Plant').all()).toEqual([{ id: '1' }])
-  await close()
-  expect(statSync(`${file}-wal`).size).toBeGreaterThan(0)
-  other.close()
-  expect(existsSync(`${file}-wal`)).toBe(false)
-  expect(await query(url, 'SELECT id FROM Plant')).toEqual([{ id: '1' }])
 })
