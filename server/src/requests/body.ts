@@ -55,7 +55,8 @@ function checkMediaType({ headers }: IncomingMessage): void {
     const name = JSON.stringify(charset.slice(0, MAX_CHARSET_LENGTH))
     throw unsupported(`Content-Type: the charset must be UTF-8, not ${name}`)
   }
-  if (!isListOf('identity', headers['content-encoding'])) {
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && !isListOf('identity', encoding)) {
     throw unsupported('Content-Encoding: the body must be sent uncompressed', { 'Accept-Encoding': 'identity' })
   }
 }

@@ -39,11 +39,12 @@ function checkHead({ headers, rawHeaders, httpVersion, httpVersionMajor }: Incom
   if (coding !== undefined && (coding !== 'chunked' || httpVersion === '1.0')) {
     throw malformed('badRequest', 'The header Transfer-Encoding may only be chunked, in HTTP/1.1.')
   }
-  if (!isListOf('100-continue', headers.expect)) throw new HttpError('expectationFailed')
+  if (headers.expect !== undefined && !isListOf('100-continue', headers.expect))
+    throw new HttpError('expectationFailed')
 }
 
 /** Whether each element of a header that HTTP defines as a list is a value, in any case, or there is none. */
-export function isListOf(value: string, list = ''): boolean {
+export function isListOf(value: string, list: string): boolean {
   const elements = list.split(',').map((element) => element.trim().toLowerCase())
   return elements.every((element) => element === '' || element === value)
 }
