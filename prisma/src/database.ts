@@ -39,7 +39,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
     const tokens = createTokens(opened, engine.statements)
 
     /** Fails if requests would fail now, which read the same as this does. */
-    async function prove(): Promise<void> {
+    async function probe(): Promise<void> {
       await opened.probe()
       await Promise.all([plants.states(['']), plants.read('', { limit: 1 }), tokens.find([''])])
       await opened.prisma.secret.findFirst()
@@ -51,7 +51,7 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
       plants,
       tokens,
       secret: (secret) => readSecret(opened.prisma, secret),
-      whyUnavailable: () => explain(prove, engine.subject),
+      whyUnavailable: () => explain(probe, engine.subject),
       close: opened.close,
     }
   } catch (error) {
@@ -78,9 +78,9 @@ export async function backupDatabase(url: string, target: string, onProgress?: O
 }
 
 /** Explains why requests would fail now; undefined: they would not. */
-async function explain(prove: () => Promise<void>, subject: string): Promise<string | undefined> {
+async function explain(probe: () => Promise<void>, subject: string): Promise<string | undefined> {
   try {
-    await limitTime(prove(), TIMES.probe, () => new StorageError(`${subject} does not respond`))
+    await limitTime(probe(), TIMES.probe, () => new StorageError(`${subject} does not respond`))
     return undefined
   } catch (error) {
     const { message } = error as Error

@@ -39,10 +39,10 @@ export interface Engine {
  * says, and never looks at its text.
  */
 export interface OpenedDatabase {
-  /** Reads, on the primary, what was confirmed, and returns the rows. It is repeated no longer than the patience. */
+  /** Reads, on the primary, what was confirmed, and returns the rows. It is retried no longer than the patience. */
   read<Row extends unknown[]>(statement: ReadStatement, values: SqlValue[]): Promise<Row[]>
   /**
-   * Stores durably, or fails, and returns how many rows it has changed. It is repeated no longer than the
+   * Stores durably, or fails, and returns how many rows it has changed. It is retried no longer than the
    * patience: where it cannot have happened, or, on PostgreSQL, the statement says that it may run twice.
    */
   write(statement: WriteStatement, values: SqlValue[]): Promise<number>
@@ -76,8 +76,8 @@ export interface WriteStatement {
   readonly kind: 'write'
   /** Its text. The first parameter is `$1`. */
   readonly sql: string
-  /** Whether it may run twice: then it is repeated also where it may have happened, such as after a lost connection. */
-  readonly mayRepeat: boolean
+  /** Whether it may run twice: then it is retried also where it may have happened, such as after a lost connection. */
+  readonly mayRunTwice: boolean
 }
 
 /** A connection for one task. Disposing closes it: what is not committed is undone. */

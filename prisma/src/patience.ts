@@ -100,9 +100,9 @@ export interface WriteGate {
   /**
    * Probes as a write of a request does.
    *
-   * @param probe is told whether the gate is suspect: then it writes for real
+   * @param write what a probe runs instead of a write: one that writes for real if the gate is suspect
    */
-  probe(probe: (isSuspect: boolean) => Promise<void>): Promise<void>
+  probe(write: (isSuspect: boolean) => Promise<void>): Promise<void>
 }
 
 /**
@@ -144,10 +144,10 @@ export function createWriteGate(
 
   return {
     run: (write, mayRetry) => retry(() => pass(write), patience, mayRetry),
-    probe: (probe) =>
+    probe: (write) =>
       retry(() => {
         const writes = isSuspect
-        return pass(() => probe(writes), writes)
+        return pass(() => write(writes), writes)
       }, TIMES.request),
   }
 }

@@ -20,7 +20,7 @@ const SELECT = /^\s*SELECT\b/i
  * by it. A mistake is an error, since what reads cannot write. What writes is never run twice.
  */
 export function toStatement(sql: string): ReadStatement | WriteStatement {
-  return SELECT.test(sql) ? { kind: 'read', sql } : { kind: 'write', sql, mayRepeat: false }
+  return SELECT.test(sql) ? { kind: 'read', sql } : { kind: 'write', sql, mayRunTwice: false }
 }
 
 /** Rejects what would let statements of others into a transaction: https://github.com/prisma/orm/issues/29933. */

@@ -46,18 +46,18 @@ export async function startServer(
   logger: Logger = pino({ level: 'silent' }),
 ): Promise<RunningServer> {
   const settings = { ...readSettings({}), ...overrides }
-  const status: AdminSources = { whyNotReady: async () => 'The server is starting.' }
+  const sources: AdminSources = { whyNotReady: async () => 'The server is starting.' }
   /** What to close, in the reverse order: all of it, should this function throw. */
   await using opened = new AsyncDisposableStack()
-  const admin = await startAdminPort(settings, status)
+  const admin = await startAdminPort(settings, sources)
   // These last, so that probes and scrapes see the shutdown.
   opened.defer(async () => admin?.close(0))
-  opened.defer(() => status.metrics?.close())
+  opened.defer(() => sources.metrics?.close())
   // Check the ports first: a failed start leaves the database untouched.
   await checkPort(settings)
   // Loaded while threads look at the database and open it; the metrics only if there is a port to read them from.
   const loading = Promise.all([import('./app.ts'), admin && import('./telemetry/metrics.ts')])
-  await migrate(settings.databaseUrl, logger, status)
+  await migrate(settings.databaseUrl, logger, sources)
   const database = await openDatabase(settings.databaseUrl)
   opened.defer(database.close)
   if (database.warning !== undefined) logger.warn(database.warning)
@@ -72,14 +72,14 @@ export async function startServer(
   const [{ createApp }, metrics] = await loading
   const port = await openPublicPort(createApp(dependencies, settings, logger), settings)
   if (metrics) {
-    status.metrics = metrics.createMetrics({
+    sources.metrics = metrics.createMetrics({
       engine: database.engine,
-      isReady: async () => (await status.whyNotReady()) === undefined,
+      isReady: async () => (await sources.whyNotReady()) === undefined,
       openConnections: port.connections.count,
       requestsInFlight: requestsInFlight.count,
     })
   }
-  status.whyNotReady = createReadiness(database)
+  sources.whyNotReady = createReadiness(database)
   const rest = opened.move()
   let closing: Promise<void> | undefined
   return {
@@ -88,15 +88,15 @@ export async function startServer(
     tokens,
     isEmpty: async () => (await database.plants.isEmpty()) && (await database.tokens.isEmpty()),
     close() {
-      closing ??= shutDown(port, settings, status).finally(() => rest.disposeAsync())
+      closing ??= shutDown(port, settings, sources).finally(() => rest.disposeAsync())
       return closing
     },
   }
 }
 
 /** Reports that the server is not ready any more, and closes the public port after a delay. */
-async function shutDown(port: OpenPort, settings: Settings, status: AdminSources): Promise<void> {
-  status.whyNotReady = async () => 'The server is shutting down.'
+async function shutDown(port: OpenPort, settings: Settings, sources: AdminSources): Promise<void> {
+  sources.whyNotReady = async () => 'The server is shutting down.'
   port.connections.drain()
   const delay = Math.min(settings.shutdownDelay, settings.shutdownTimeout)
   await sleep(delay)
@@ -104,7 +104,7 @@ async function shutDown(port: OpenPort, settings: Settings, status: AdminSources
 }
 
 /** Applies the pending migrations, and logs them, before and after, and that it waits. */
-async function migrate(databaseUrl: string, logger: Logger, status: AdminSources): Promise<void> {
+async function migrate(databaseUrl: string, logger: Logger, sources: AdminSources): Promise<void> {
   const begin = performance.now()
   const logWaiting = () => logger.info({ database: nameDatabase(databaseUrl) }, 'waiting for the database')
   const timer = setTimeout(logWaiting, SILENCE)
@@ -114,7 +114,7 @@ async function migrate(databaseUrl: string, logger: Logger, status: AdminSources
       { migrations },
       isNew ? 'creating the tables' : 'migrating the database; with many plants, this takes minutes',
     )
-    status.whyNotReady = async () => 'The server is migrating the database.'
+    sources.whyNotReady = async () => 'The server is migrating the database.'
   }
   const onWaiting = (reason: string) => logger.info(reason)
   const { applied } = await migrateDatabase(databaseUrl, undefined, { onPending, onWaiting }).finally(() =>
@@ -125,7 +125,7 @@ async function migrate(databaseUrl: string, logger: Logger, status: AdminSources
   logger.info({ migrations: applied, seconds }, 'database migrated')
 }
 
-/** Creates what returns why requests would fail, which is cached. */
+/** Creates the readiness of the server, cached: why requests would fail. */
 function createReadiness(database: Database): AdminSources['whyNotReady'] {
   const cache = new LRUCache<'database', { problem: string | undefined }>({
     max: 1,

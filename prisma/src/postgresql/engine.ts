@@ -15,7 +15,7 @@ import { attemptLimit, createWriteGate, limitTime, retry, TIMES } from '../patie
 import { type ClientAdapter, createPrisma, toStatement } from '../prisma-client.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { mayHaveHappened } from './errors.ts'
-import { proveGuarantees } from './guarantees.ts'
+import { checkGuarantees } from './guarantees.ts'
 import { beginMigration } from './migration.ts'
 import { openPool, openSharedPool, type Pool, type Query } from './pool.ts'
 import { ON_PRIMARY, SCHEMA, statements } from './statements.ts'
@@ -55,13 +55,13 @@ async function open(address: Address, { patience = TIMES.request }: OpenOptions)
   const subject = describeDatabase(address)
   const limit = attemptLimit(patience)
   const pool = openSharedPool(address, limit + TIMES.silence)
-  const prove = (writes: boolean) => proveGuarantees(pool.connection, subject, writes)
+  const check = (writes: boolean) => checkGuarantees(pool.connection, subject, writes)
   const schemaName = await usePool(pool, async ({ connection }) => {
     // Another transaction may have the lock on the order of plants: the database is busy.
     const acceptLock = (error: unknown) => {
       if (!(error instanceof StorageError && error.fault === 'locked')) throw error
     }
-    await retry(() => prove(true).catch(acceptLock), TIMES.task)
+    await retry(() => check(true).catch(acceptLock), TIMES.task)
     const [row] = await connection.query(`SELECT nspname AS name FROM pg_namespace WHERE oid = ${SCHEMA}`)
     return String(row?.['name'])
   })
@@ -80,7 +80,7 @@ async function open(address: Address, { patience = TIMES.request }: OpenOptions)
       (await runNamed(statement, values)).rows as Row[],
     write: async (statement, values) => (await runNamed(statement, values)).rowCount ?? 0,
     prisma: createPrisma(PrismaClient, await createClientAdapter(run, schemaName)),
-    probe: () => gate.probe(prove),
+    probe: () => gate.probe(check),
     close: pool.close,
   }
 }
@@ -136,7 +136,7 @@ function prepareWrite(pool: Pool, statement: WriteStatement, query: Query) {
   const hasHappened = (error: unknown) => (hasCondition ? mayHaveHappened(error) : isCommitting)
   return {
     attempt: () => (hasCondition ? pool.run(query) : inTransaction()),
-    mayRetry: (error: unknown) => statement.mayRepeat || !hasHappened(error),
+    mayRetry: (error: unknown) => statement.mayRunTwice || !hasHappened(error),
   }
 }
 

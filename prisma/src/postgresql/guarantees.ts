@@ -30,7 +30,7 @@ const USES = {
  * where a right, a table or room is missing, where row level security hides rows, where commits are lost, and where
  * another transaction has the lock. The plant is one of an account that has no name.
  */
-const proof = (writes: boolean) => `
+const checkOf = (writes: boolean) => `
   BEGIN ISOLATION LEVEL READ COMMITTED;
   SET LOCAL lock_timeout = ${TIMES.request};
   SELECT WHERE ${ON_PRIMARY} AND ${DURABLY};
@@ -73,7 +73,7 @@ export async function checkServer(connection: Connection, subject: string): Prom
  * @param writes whether a plant is written and undone, which needs room; otherwise nothing is
  * @throws {StorageError} if a setting or the schema breaks a promise, a right or a table is missing, or one is locked
  */
-export async function proveGuarantees(connection: Connection, subject: string, writes: boolean): Promise<void> {
+export async function checkGuarantees(connection: Connection, subject: string, writes: boolean): Promise<void> {
   await checkServer(connection, subject)
-  await connection.executeScript(proof(writes))
+  await connection.executeScript(checkOf(writes))
 }

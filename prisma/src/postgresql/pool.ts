@@ -93,7 +93,7 @@ function createPacedClient(): typeof pg.Client {
   let failure: Error | undefined
   return class extends pg.Client {
     override connect(callback?: unknown): Promise<this> {
-      // The driver's pool gives it, and listens for errors from then on: it is called without another turn.
+      // The driver's pool gives it, and listens for errors from then on: it is called in the same turn of the event loop.
       const settle = callback as (error?: Error) => void
       const connect = () =>
         new Promise<void>((resolve) => {

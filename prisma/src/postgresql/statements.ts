@@ -90,7 +90,7 @@ export const statements: Statements = {
   // `jsonb`, since `json` would be parsed again for each column of each element.
   insertPlants: {
     kind: 'write',
-    mayRepeat: true,
+    mayRunTwice: true,
     sql: `
       INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
       SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, now()

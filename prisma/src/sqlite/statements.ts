@@ -61,7 +61,7 @@ export const statements: Statements = {
   // contains.
   insertPlants: {
     kind: 'write',
-    mayRepeat: true,
+    mayRunTwice: true,
     sql: `
       INSERT INTO "Plant" ("account", "id", "name", "tag", "createdAt")
       SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, strftime('${TIME_FORMAT}', 'now') FROM json_each($1)

@@ -34,7 +34,7 @@ const TTL = 500
 const MAX_CACHED = 10_000
 
 /**
- * Creates what identifies who sends a request by its bearer token (RFC 6750) and checks the scope.
+ * Creates the authentication of requests by their bearer tokens (RFC 6750), which also checks the scope.
  *
  * Tokens are cached, so that a busy client costs neither a database query nor a signature check per request. Only valid
  * ones are: invalid ones cannot evict them, and a new token works immediately. A map finds tokens by hash, so the time

@@ -15,7 +15,7 @@ const FETCH_ERRORS = ['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'
 const UNAVAILABLE = "The token issuer's keys are currently unavailable. Retry the request."
 
 /**
- * Creates what finds the key of a token in an issuer's JSON Web Key Set. While tokens are verified, the keys are
+ * Creates the lookup of a token's key in an issuer's JSON Web Key Set. While tokens are verified, the keys are
  * refreshed in the background, so that an outage of the issuer, of up to a day, affects only tokens with unknown keys.
  *
  * @returns a function that throws an HttpError, a 503, if the keys cannot be fetched

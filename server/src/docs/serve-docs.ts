@@ -10,7 +10,7 @@ const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** An origin without a user: what a client sends as `Host` is repeated only if it is a host and a port. */
+/** An origin without a user: what a client sends as `Host` is returned only if it is a host and a port. */
 const ORIGIN = /^https?:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i
 
 // The build copies both next to the compiled file. The sources find Swagger UI in its package.

@@ -10,7 +10,7 @@ const SHAPE = /^[\w-]{48}$/
 
 /** Cursors, which tell clients where a page begins or ends and nothing else. */
 export interface Cursors {
-  /** Returns the cursor of the place after the plant `seq` in an account's list, the same each time; 0: its begin. */
+  /** Returns the cursor of the position after the plant `seq` in an account's list, the same each time; 0: its begin. */
   write(account: string, seq: number): Promise<string>
   /**
    * Returns the `seq` in a cursor.

@@ -13,7 +13,7 @@ const MAX_PIECE_PLANTS = 1_024
 const MAX_LIST_BYTES = 2 ** 20
 /** The size of all cached pieces, each with {@link PIECE_BYTES}. */
 const MAX_CACHE_BYTES = 16 * MAX_LIST_BYTES
-/** What a cached piece takes in memory besides its JSON: the name of the account, objects, and a place in a map. */
+/** What a cached piece takes in memory besides its JSON: the name of the account, objects, and an entry of a map. */
 const PIECE_BYTES = 1_024
 
 /** Which plants of an account to list, by whatever statements select by. Default: all. */

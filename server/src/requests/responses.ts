@@ -112,7 +112,7 @@ async function sendPieces(response: Response, first: NextPiece): Promise<void> {
 
 /**
  * Sends a piece, and returns how to get the next one. A function of its own, so that nothing keeps the piece until then.
- * Other requests get their turn too, however fast a list is read.
+ * Other requests go on meanwhile, however fast a list is read.
  */
 async function sendPiece(response: Response, read: NextPiece): Promise<NextPiece | undefined> {
   const { json, next } = await read()

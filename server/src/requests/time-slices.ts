@@ -12,7 +12,7 @@ export interface TimeSlices {
   /** Returns whether work may begin at once, before anything else is awaited: none waits, and this turn has time left. */
   hasTime(): boolean
   /**
-   * Waits until work may begin, of each account in turn.
+   * Waits until work may begin: that of one account after the other.
    *
    * @param isNext whether it comes before other work of its account. Default: false
    */

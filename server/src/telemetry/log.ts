@@ -84,7 +84,7 @@ export function auditLogger(logger: Logger): Logger {
   return logger.level === 'silent' ? logger : logger.child({}, { level: 'info' })
 }
 
-/** Creates what tells whether something that may happen all the time is logged: at most once a second. */
+/** Creates the limit of a line that could be logged all the time: it returns whether to log, at most once a second. */
 export function oncePerSecond(): () => boolean {
   let silentUntil = 0
   return () => {
