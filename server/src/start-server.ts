@@ -94,7 +94,15 @@ export async function startServer(
   }
 }
 
-/** Reports that the server is not ready any more, and closes the public port after a delay. */
+/**
+ * Shuts the public port down. It is
+ *
+ * - *draining*, during `shutdownDelay`: `/readyz` is a 503, for balancers to notice, requests are handled, and each
+ *   response is the last one of its connection;
+ * - *closing*, for what is left of `shutdownTimeout`: no connection is accepted, idle ones are closed, and requests in
+ *   flight get their responses;
+ * - *closed*: the connections that are still open are, and then the database, the metrics and the admin port.
+ */
 async function shutDown(port: OpenPort, settings: Settings, sources: AdminSources): Promise<void> {
   sources.whyNotReady = async () => 'The server is shutting down.'
   port.connections.drain()
