@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Outcome, type PlantRow, type Plants, StorageError } from '@plant-store/prisma'
-import { createAccountQueue } from '../requests/account-queue.ts'
 import { events } from '../telemetry/events.ts'
+import { createAccountQueue } from './account-queue.ts'
 
 /** A batch of the longest plants is committed in some 20 ms, for which the plants of other accounts wait. */
 const MAX_BATCH_PLANTS = 500
@@ -40,9 +40,9 @@ interface Waiter extends PlantRow {
  */
 export function createGroupCommit(create: Plants['create']): (plant: PlantRow) => Promise<Outcome> {
   const waiting = createAccountQueue<Waiter>()
-  let running = false
+  let isIdle = true
 
-  async function run(): Promise<void> {
+  async function commitAll(): Promise<void> {
     let pause = 0
     while (waiting.size > 0) {
       // A timer waits at least a millisecond.
@@ -55,7 +55,7 @@ export function createGroupCommit(create: Plants['create']): (plant: PlantRow) =
       await commitBatch(takeBatch(), beganAt)
       pause = Math.min((performance.now() - beganAt) * PAUSE, MAX_PAUSE)
     }
-    running = false
+    isIdle = true
   }
 
   function takeBatch(): Waiter[] {
@@ -90,8 +90,8 @@ export function createGroupCommit(create: Plants['create']): (plant: PlantRow) =
     new Promise((resolve, reject) => {
       const bytes = Buffer.byteLength(JSON.stringify(plant))
       waiting.add({ ...plant, bytes, addedAt: performance.now(), resolve, reject })
-      if (running) return
-      running = true
-      void run()
+      if (!isIdle) return
+      isIdle = false
+      void commitAll()
     })
 }

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { unavailable } from '../requests/errors.ts'
 import { oncePerTurn } from '../requests/once-per-turn.ts'
 import type { NextPiece } from '../requests/responses.ts'
-import { createTimeSlices } from '../requests/time-slices.ts'
+import { createTimeSlices } from './time-slices.ts'
 
 /** How many plants the first piece of a list may have, and any piece. */
 const FIRST_PIECE_PLANTS = 512

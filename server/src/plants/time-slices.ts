@@ -6,10 +6,11 @@ const SLICE = 5
 
 /**
  * Work of one kind, such as reading lists, of which each turn of the event loop does a little: however much arrives
- * together, everything else, probes too, is handled meanwhile. It is measured, since what fits into a turn depends on the machine.
+ * together, everything else, probes too, is handled meanwhile. It is measured, since what fits into a turn depends on the
+ * machine.
  */
 export interface TimeSlices {
-  /** Returns whether work may begin at once, before anything else is awaited: none waits, and this turn has time left. */
+  /** Returns whether work may begin immediately: none waits, and this turn has time left. Begin it before you await. */
   hasTime(): boolean
   /**
    * Waits until work may begin: that of one account after the other.
@@ -26,13 +27,13 @@ export function createTimeSlices(): TimeSlices {
   /** When the work of this turn that has not waited has to end; undefined: there is none yet. */
   let end: number | undefined
 
-  async function run(): Promise<void> {
+  async function beginAll(): Promise<void> {
     while (waiting.first()) {
       await nextTurn()
       const deadline = performance.now() + SLICE
       do {
         waiting.take()?.begin()
-        // Its work, until it waits for something, comes before the next tick.
+        // By the next tick, it has done what it does before it first waits.
         await new Promise<void>((resolve) => process.nextTick(resolve))
       } while (waiting.first() && performance.now() < deadline)
     }
@@ -56,7 +57,7 @@ export function createTimeSlices(): TimeSlices {
         waiting.add({ account, begin }, isNext)
         if (isRunning) return
         isRunning = true
-        void run()
+        void beginAll()
       }),
   }
 }
