@@ -46,7 +46,7 @@ export interface OpenedDatabase {
    * patience: where it cannot have happened, or, on PostgreSQL, the statement says that it may run twice.
    */
   write(statement: WriteStatement, values: SqlValue[]): Promise<number>
-  /** For tokens, secrets and whatever an operation adds: a layer over the two. */
+  /** For tokens, secrets and what an operation adds: a layer over the two. */
   readonly prisma: Prisma
   /** What an operator should check, in a sentence. */
   readonly warning?: string | undefined

@@ -23,7 +23,7 @@ const DURABILITY = `
     ELSE current_setting('synchronous_commit')
   END`
 /**
- * A condition of every write, whatever connection a pooler gives it: what commits survives a power failure.
+ * A condition of every write, on any connection that a pooler gives it: what commits survives a power failure.
  *
  * It fails where commits are lost: the name of a setting that is off is not a value of `synchronous_commit`, so the
  * error has it. Otherwise the value stays until the commit, before which PostgreSQL would apply another one. What a

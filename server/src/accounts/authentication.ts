@@ -40,7 +40,8 @@ const MAX_CACHED = 10_000
  * ones are: invalid ones cannot evict them, and a new token works immediately. A map finds tokens by hash, so the time
  * that takes reveals nothing about them.
  *
- * @returns a function that returns who sends a request, or throws an HttpError: 401, 403, or 503 while the key of a token is unavailable
+ * @returns a function that returns who sends a request, or throws an HttpError: 401, 403, or 503 while the key of a token
+ *   is unavailable
  */
 export function createAuthentication(
   findToken: FindToken,

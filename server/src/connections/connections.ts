@@ -19,7 +19,7 @@ import type { Duplex } from 'node:stream'
 import { events } from '../telemetry/events.ts'
 import { addressKey, createPlaces } from './places.ts'
 
-/** The connections of a server, from the moment it accepts them until they are closed, whatever happens in between. */
+/** The connections of a server, from the moment it accepts them until they are closed. */
 export interface Connections {
   /** Returns how many are open. */
   count(): number

@@ -39,7 +39,7 @@ export function createPlaces(capacity: number): Places {
   let maxSize = MIN_SWEEP
 
   /**
-   * Removes clients that have no place. Not each at once: a Map that one key is added to and deleted from with every
+   * Removes clients that have no place. Not each immediately: a Map that one key is added to and deleted from with every
    * request makes a new table every few requests, and once an old table is in V8's old generation, it keeps all later
    * ones alive, until a collection of the whole heap stops the process for 10 ms, twice a second.
    */
@@ -96,8 +96,8 @@ export interface RequestsInFlight {
  * response is useless and delays others.
  *
  * Waiting requests give way: where no place is left, a client with few requests gets the place of the request that has
- * waited longest, of the client with most waiting requests. Those of an address give way to its own others too: whoever is
- * behind the same proxy must not wait for one visitor. An account is one client, which has to read its responses.
+ * waited longest, of the client with most waiting requests. Those of an address give way to its own others too: the
+ * others behind a proxy must not wait for one visitor. An account is one client, which has to read its responses.
  */
 export function createRequestsInFlight({
   maxRequestsInFlight,

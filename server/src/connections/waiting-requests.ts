@@ -75,7 +75,7 @@ export function createWaitingRequests(all: AllRequests): WaitingRequests {
     waiting = Map.groupBy(sorted, ({ client }) => client as string)
   }
 
-  /** Whose waiting request gives way to another one of a client; undefined: nobody's. */
+  /** Whose waiting request gives way to another one of a client; undefined: none does. */
   function chooseWaiting(client: string): string | undefined {
     let [most, count] = [client, all.takenBy(client) + 1]
     for (const [other, { length }] of waiting) if (length > count) [most, count] = [other, length]

@@ -16,7 +16,7 @@ const MAX_CACHE_BYTES = 16 * MAX_LIST_BYTES
 /** What a cached piece takes in memory besides its JSON: the name of the account, objects, and an entry of a map. */
 const PIECE_BYTES = 1_024
 
-/** Which plants of an account to list, by whatever statements select by. Default: all. */
+/** Which plants of an account to list. Default: all. */
 type Selection = Omit<ListRange, 'limit' | 'until'> & { limit?: number | undefined }
 
 /** Plants of an account as the text of a JSON array. */

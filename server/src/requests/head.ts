@@ -80,8 +80,8 @@ function shapeOf({ path }: Endpoint): string {
 }
 
 /**
- * Creates the check of heads, which also rejects unknown paths, with 404, and unsupported methods of known ones, with 405 and `Allow` (RFC 9110
- * section 15.5.6), and responds to `OPTIONS`. It comes before the routes: of several paths that match, the first one of
+ * Creates the check of heads. It also rejects unknown paths, with 404, and unsupported methods of known ones, with 405
+ * and `Allow` (RFC 9110 section 15.5.6), and responds to `OPTIONS`. Of several paths that match, the first one of
  * {@link byPath} counts for every method.
  */
 export function createHeadCheck(endpoints: readonly Endpoint[]): RequestHandler {

@@ -105,7 +105,7 @@ async function sendPieces(response: Response, first: NextPiece): Promise<void> {
     // Also where the client has gone: without headers, the request would count as in flight for ever.
     response.end()
   } catch (error) {
-    // Express's `next` of this request: the handler has returned, so a throw would reach nobody.
+    // Express's `next` of this request: the handler has returned, so nothing would catch a throw.
     response.req.next?.(error)
   }
 }

@@ -125,7 +125,7 @@ export function logRequests(logger: Logger): void {
   })
 }
 
-/** Cuts the texts of a line, whatever their fields, until it is short enough for systems that collect logs. */
+/** Cuts all texts of a line until it is short enough for systems that collect logs. */
 function shortenLine(line: string): string {
   let short = line
   for (let length = LONG_TEXT; length >= 1 && Buffer.byteLength(short) > MAX_LINE; length /= 2) {
