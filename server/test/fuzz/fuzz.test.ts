@@ -133,7 +133,8 @@ function toBody({ name, tag }: ModelPlant): string {
 function writeBody({ id, name, tag }: ModelPlant, spelling: ValueOf<typeof spellings>): Buffer {
   const { isEscaped, reversed, extra, space } = spelling
   const quote = (value: string) => (isEscaped ? `"${value.replace(/./gs, escaped)}"` : JSON.stringify(value))
-  const ids = [`${id}.0`, `${id}e0`, `${id}0E-1`, `${id}.000e+00`, id === 0n ? '-0' : `${id}`]
+  const tens = id % 10n === 0n ? `${id / 10n}e+1` : `${id}.000e0`
+  const ids = [`${id}.0`, `${id}0E-1`, tens, `${id}.1`, id === 0n ? '-0' : `${id}`]
   const members: [key: string, value: string][] = [
     ['id', ids[spelling.id] ?? `${id}`],
     ['name', quote(name)],
