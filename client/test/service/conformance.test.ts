@@ -189,6 +189,8 @@ describe.each([
     expect([...data, ...(rest.data ?? [])]).toEqual([...plants, { name: 'added' }])
     const all = await client.raw.getPlants()
     expect([page.endCursor, rest.nextCursor, all.nextCursor, all.endCursor]).toEqual([page.nextCursor, ...Array(3)])
+    // A part without a limit has an end, too.
+    expect((await client.raw.getPlants({ cursor: page.nextCursor })).endCursor).toBe(rest.endCursor)
     // What is created later follows the end of the last page, also if that has nothing yet.
     const none = client.iterate.getPlants({ cursor: rest.endCursor })
     for await (const { name } of none) expect.fail(name)

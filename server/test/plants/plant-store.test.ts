@@ -31,20 +31,6 @@ test('a result too few fails the batch, rather than give a plant the result of a
   )
 })
 
-test.each(['"', '\\', '\u0001'])('plants long as JSON, with %j, are committed in small batches', async (character) => {
-  const batches: number[] = []
-  const store = createStore({
-    async create(rows) {
-      batches.push(rows.length)
-      return rows.map(() => 'stored')
-    },
-  })
-  // 180 kB of JSON each.
-  const name = character.repeat(180_000 / (JSON.stringify(character).length - 2))
-  await Promise.all(Array.from({ length: 12 }, (_, id) => store.createPlant(plant(id, name), `${id}`, [])))
-  expect(batches).toEqual([5, 5, 2])
-})
-
 /** A parameter that an operation does not use does not compile. */
 const forget = async ({ limit: _, ...unused }: { limit?: number; tag?: string }) => ({ body: null, unused })
 // @ts-expect-error: `tag` is left.
@@ -101,10 +87,13 @@ test('plants added during a commit share the next one; after a long one, a plant
 })
 
 const half = 'x'.repeat(2 ** 19 - 200)
+/** Longer as JSON. */
+const escaped = '\u0001'.repeat(30_000)
 test.each<[string, string[][]]>([
   ['nothing else', [['A', 'c', 'B']]],
   ['plants', [Array(500).fill('A'), Array(500).fill('c'), ['B']]],
   ['bytes, but for one larger plant', [[half, half], [half], [half.repeat(3)], ['A']]],
+  ['bytes of JSON', [Array(5).fill(escaped), Array(2).fill(escaped)]],
 ])('plants of one turn share a commit, limited in %s, and each gets its own result', async (_, expected) => {
   const sizes = collect('batchCommitted')
   const { add, batches } = create()
