@@ -121,7 +121,7 @@ const parseSource = JSON.parse as (
  * @throws {HttpError} `malformedJson` if the text is not JSON, has a duplicate key, or exceeds {@link MAX_DEPTH} or
  *   {@link MAX_VALUES}
  */
-export function parseJson(text: string): unknown {
+function parseJson(text: string): unknown {
   const written = countValues(text)
   let parsed = 0
   try {

@@ -109,17 +109,6 @@ test('list shows a time that is not one as invalid, and its token is not active'
   }
 })
 
-// As text, PostgreSQL's are the same.
-test.runIf(engine === 'sqlite')('list takes any number of tokens, and a label that was stored as bytes', async () => {
-  await runSql(
-    environment.DATABASE_URL,
-    `INSERT INTO "Token" ("id", "hash", "account", "scopes", "label") WITH RECURSIVE numbers(n) AS (
-      SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 140000) SELECT n, n, 'bob', 'read', CAST('für Bob' AS BLOB) FROM numbers`,
-  )
-  const lines = (await run('list')).stdout.trimEnd().split('\n')
-  expect([lines.length, lines.filter((line) => line.endsWith(' für Bob')).length]).toEqual([140_001, 140_000])
-})
-
 test('of several that revoke a token at the same time, one says that it did, and logs it', async () => {
   const { id } = JSON.parse(await create('--json'))
   const results = await Promise.all(Array.from({ length: 3 }, () => run('revoke', id)))

@@ -69,22 +69,3 @@ function findIn(account: string, history: readonly Operation[]): string[] {
   }
   return violations
 }
-
-/**
- * Writes a history as JSON lines that Elle checks as appended lists
- * (https://github.com/ligurio/elle-cli, `list-append`).
- */
-export function toElle(history: readonly Operation[]): string {
-  const types = { confirmed: 'ok', rejected: 'fail', unknown: 'info' }
-  const events = history.flatMap(({ kind, account, process, begin, end, outcome, plants }) => {
-    const write = (type: string, time: number, listed: unknown) => {
-      const value = [kind === 'create' ? ['append', account, plants[0]] : ['r', account, listed]]
-      return { time, line: JSON.stringify({ type, f: 'txn', process, time, value }) }
-    }
-    return [write('invoke', begin, null), write(types[outcome], end, outcome === 'confirmed' ? plants : null)]
-  })
-  return events
-    .toSorted((one, other) => one.time - other.time)
-    .map(({ line }) => `${line}\n`)
-    .join('')
-}

@@ -9,7 +9,7 @@ import { freePort } from '../../../test/helpers/programs.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createPlant, type PlantResponse, plantOf } from '../../../test/helpers/server/start-writing.ts'
-import { findViolations, type Operation, toElle } from './history.ts'
+import { findViolations, type Operation } from './history.ts'
 import type { Target } from './wire.ts'
 
 /** How many clients of each target create plants. */
@@ -198,8 +198,8 @@ export async function createTokens(databaseUrl: string, ...accounts: readonly st
 function expectPossible(history: readonly Operation[]): void {
   const violations = findViolations(history)
   if (violations.length === 0) return
-  const file = path.join(tmpdir(), `plant-store-history-${process.pid}-${Date.now()}.jsonl`)
-  writeFileSync(file, toElle(history))
+  const file = path.join(tmpdir(), `plant-store-history-${process.pid}-${Date.now()}.json`)
+  writeFileSync(file, JSON.stringify(history))
   expect.fail(`${violations.length} violations in ${file}:\n${violations.slice(0, 10).join('\n')}`)
 }
 

@@ -2,10 +2,9 @@
  * What is HTTP and what is not: framing, versions, expectations, sizes, what follows a
  * rejection, half-closed connections.
  */
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import pino from 'pino'
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
-import { LOCK_WRITES, openConnection } from '../../../test/helpers/database/databases.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { generateToken } from '../../src/accounts/tokens.ts'
 import { exchange, openSocket, readAll, readResponses, type WireResponse } from '../helpers/connection.ts'
@@ -34,9 +33,6 @@ function framed(lines: string, body = '{}'): string {
 test.each([
   ['Content-Length and Transfer-Encoding', framed('Content-Length: 5\r\nTransfer-Encoding: chunked')],
   ['two values of Content-Length', framed('Content-Length: 2\r\nContent-Length: 3')],
-  ['a duplicate Content-Length', framed('Content-Length: 2\r\nContent-Length: 2')],
-  ['Content-Length: +2', framed('Content-Length: +2')],
-  ['Content-Length: 2, 2', framed('Content-Length: 2, 2')],
   // Others respond 501 to an unknown transfer coding. To the client it is one more thing to fix.
   ['Transfer-Encoding: foo', framed('Transfer-Encoding: foo', CHUNKS)],
   ['Transfer-Encoding: chunked, foo', framed('Transfer-Encoding: chunked, foo', CHUNKS)],
@@ -44,17 +40,12 @@ test.each([
   ['Transfer-Encoding in HTTP/1.0', framed('Transfer-Encoding: chunked', CHUNKS).replace('HTTP/1.1', 'HTTP/1.0')],
   ['a chunk without a size', framed('Transfer-Encoding: chunked', 'zz\r\n')],
   ['a folded header', framed('X: a\r\n b')],
-  ['a space before the colon', framed('X : a')],
-  ['no colon', framed('X')],
   ['lines that end with LF only', get().replaceAll('\r\n', '\n')],
-  ['a bare CR', framed('X: a\rb')],
-  ['NUL in a value', framed('X: a\0b')],
   ['no Host', get('/plants', { ...KEEP_ALIVE, Host: null })],
   ['no Host, with an absolute target', get('http://plants.example.com/plants', { Host: null })],
   ['a duplicate Host', get('/plants', { ...KEEP_ALIVE, Host: ['a', 'a'] })],
   ['HTTP/2.0', request({ method: 'GET', version: 'HTTP/2.0' })],
   ['HTTP/1.2', request({ method: 'GET', version: 'HTTP/1.2' })],
-  ['HTTP/0.9', 'GET /plants\r\n\r\n'],
   ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
   // Others respond 501 to an unknown method. The parser cannot read it.
@@ -230,17 +221,6 @@ test.each([
 ])('whole requests get responses, the rest a 400, and the connection ends: %s', async (_what, wire, expected) => {
   expect(await statusesOf(wire)).toEqual(expected)
   expect(await (await server.call('/plants')).text()).not.toMatch(/plant 200/)
-})
-
-test('a POST that waits for the database gets its response', async () => {
-  const lock = await openConnection(server.databaseUrl)
-  await lock.run(LOCK_WRITES)
-  const sent = statusesOf(createPlant('<token>', 300))
-  // The end of the client's side arrives while the request waits.
-  await sleep(200)
-  await lock.run('ROLLBACK')
-  await lock.close()
-  expect(await sent).toEqual([200])
 })
 
 test('a list that is sent in pieces is whole, and has no body for HEAD', async () => {

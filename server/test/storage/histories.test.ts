@@ -10,7 +10,7 @@ import { startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { root, startProgram, until } from '../../../test/helpers/programs.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
-import { findViolations, type Operation, toElle } from '../helpers/history.ts'
+import { findViolations, type Operation } from '../helpers/history.ts'
 import { createTokens, readDatabase, startKillable, startLoad } from '../helpers/load.ts'
 import type { Target } from '../helpers/wire.ts'
 
@@ -123,16 +123,7 @@ const right: readonly Operation[] = [
   operation('list', [17, 18], 1, 2, 3),
 ]
 
-test('a history without a violation has none, and is written for Elle', () => {
-  expect(findViolations(right)).toEqual([])
-  expect(toElle(right.slice(0, 2))).toBe(
-    `{"type":"invoke","f":"txn","process":0,"time":1,"value":[["append","alice",1]]}
-{"type":"ok","f":"txn","process":0,"time":2,"value":[["append","alice",1]]}
-{"type":"invoke","f":"txn","process":0,"time":3,"value":[["r","alice",null]]}
-{"type":"ok","f":"txn","process":0,"time":6,"value":[["r","alice",[1,2]]]}
-`,
-  )
-})
+test('a history without a violation has none', () => expect(findViolations(right)).toEqual([]))
 
 test.each([
   ['is not the beginning of the last list', 1, { plants: [2, 1] }],

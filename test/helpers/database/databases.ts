@@ -124,9 +124,6 @@ export async function query<Row>(url: string, sql: string): Promise<Row[]> {
   return connection.query<Row>(sql).finally(connection.close)
 }
 
-/** Begins a transaction that lets others read and not write. */
-export const LOCK_WRITES = engine === 'sqlite' ? 'BEGIN IMMEDIATE' : 'BEGIN; LOCK TABLE "Plant" IN EXCLUSIVE MODE'
-
 /** Makes every plant with this name fail, and returns a function that ends that. */
 export async function rejectName(url: string, name: string, message: string): Promise<() => Promise<void>> {
   if (engine === 'sqlite') {
