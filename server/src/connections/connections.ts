@@ -73,7 +73,12 @@ export function trackConnections(server: Server, maxConnections: number): Connec
       // An upgrade is ignored. Node.js loses what follows in the same packet, and reads what comes next from its middle.
       const isUpgrade = headers.upgrade !== undefined
       if (draining || isUpgrade) endAfter(response)
-      if (isUpgrade) closeLingering(request)
+      if (isUpgrade) {
+        closeLingering(request)
+        // Its parser reports no failure of the body, such as that it ends early.
+        const error = new Error('The body is incomplete.')
+        socket.once('end', () => request.complete || server.emit('clientError', error, socket))
+      }
       // Until somebody reads the body: Node.js would parse a million chunks meanwhile.
       if (headers['transfer-encoding'] !== undefined) socket.pause()
       return true

@@ -215,6 +215,7 @@ test.each([
   ['nothing', '', []],
   ['half a head', postHead().slice(0, -2), [400]],
   ['half a body', createPlant('<token>', 200).slice(0, -3), [400]],
+  ['half a body that asks for another protocol', `${postHead({ ...UPGRADE, 'Content-Length': '30' })}{`, [400]],
   ['no body after 100', postHead({ 'Content-Length': '30', Expect: '100-continue' }), [100, 400]],
   ['chunks without their end', IN_CHUNKS + CHUNK, [400]],
   ['a request and half of another', createPlant('<token>', 201) + createPlant('<token>', 200).slice(0, -3), [200, 400]],
