@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -133,16 +133,6 @@ test.each([
   expect(await once(server, 'close')).toEqual([code, null])
   expect(errors()).toMatch(code === 0 ? /^$/ : /^Error: on purpose/)
   expect(output()).toMatch(code === 0 ? /"msg":"closing"/ : /"level":"fatal".*on purpose.*uncaught exception/)
-})
-
-test('a signal ends a backup that waits, and leaves no more than its draft', async () => {
-  // Its time goes backwards: it waits for the lock, however busy the machine is.
-  const environment = { DATABASE_URL: await lockedDatabase(), ...preload('let now=0;performance.now=()=>now-=1e6') }
-  const backup = spawnCommand(['backup', path.join(folder, 'copy.db')], environment)
-  await until(() => readdirSync(folder).some((name) => name.endsWith('.incomplete')))
-  backup.kill('SIGTERM')
-  expect(await once(backup, 'close')).toEqual([143, null])
-  expect(readdirSync(folder).filter((name) => name.startsWith('copy'))).toEqual(['copy.db.incomplete'])
 })
 
 /** Reads the status and the text of a response; undefined if nothing listens. */

@@ -40,15 +40,11 @@ async function start() {
   }
 }
 
-const DOWN: Respond = (request) => request.socket.destroy()
 const FAILING: Respond = (_request, response) => response.writeHead(500).end('{"keys":[]}')
 const invalidResponses: Record<string, Respond> = {
-  'a closed connection': DOWN,
+  'a closed connection': (request) => request.socket.destroy(),
   500: FAILING,
   'JSON that is not a key set': (_request, response) => response.end('{"keys":null}'),
-  'a redirect': (request, response) => response.writeHead(302, { location: `${request.url}?again` }).end(),
-  'half of a key set': (_request, response) =>
-    response.writeHead(200, { 'content-length': 100 }).write('{"keys"', () => response.destroy()),
   // Three seconds of the clock that does not stand still.
   'a key set without end': (_request, response) => response.writeHead(200).write('{"keys":['),
 }
@@ -124,18 +120,14 @@ test('a new key is fetched, and one that is no longer published is rejected once
   expect(await listAs()).toBe(INVALID)
 })
 
-test.each([undefined, 'first'])('of keys with the id %s, some malformed, each may sign, and no other', async (kid) => {
+test.each([undefined, 'first'])('of keys with the id %s, one malformed, each may sign, and no other', async (kid) => {
   const { keyServer, list } = await start()
   const algorithms = ['ES256', 'ES256', 'ES256', 'RS256', 'Ed25519']
   const [other = key, ...published] = await Promise.all(algorithms.map((algorithm) => createKey(kid, algorithm)))
-  // A point that is not on its curve, parts that are not text, and none.
-  const malformed = [{ x: 'AA', y: 'AA' }, { x: 1, y: {} } as object, {}].map((parts) => ({
-    ...{ kty: 'EC', crv: 'P-256', ...parts, ...(kid && { kid }) },
-  }))
+  // A point that is not on its curve.
+  const malformed = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA', ...(kid && { kid }) }
   // Without an algorithm, an elliptic curve matches both of its kind.
-  const keys = [...malformed, ...published.map(({ jwk: { alg, ...jwk } }) => jwk)]
-  // Some write a byte order mark.
-  keyServer.respond = (_request, response) => response.end(`\uFEFF${JSON.stringify({ keys })}`)
+  keyServer.keys = [malformed, ...published.map(({ jwk: { alg, ...jwk } }) => jwk)]
   for (const [index, each] of published.entries()) expect(await list(await signToken(each)), `${index}`).toBe(200)
   expect(await list(await signToken(published[1] ?? key, { exp: 1 }))).toBe(40103)
   expect(await list(await signToken(other))).toBe(INVALID)
@@ -149,7 +141,6 @@ test('each reason why tokens are rejected is logged once in ten seconds, beside 
   expect(await listAs({ aud: undefined, azp: 'other' })).toBe(INVALID)
   for (const aud of ['https://a.example.com', 'https://b.example.com']) expect(await listAs({ aud })).toBe(INVALID)
   expect(await listAs({ iss: ISSUER.slice(0, -1) })).toBe(INVALID)
-  expect(await listAs({ exp: Date.now() })).toBe(INVALID)
   expect(await listAs({ sub: 'ada\n' })).toBe(INVALID)
   // A program of Entra ID.
   for (const scope of ['openid', undefined]) expect(await listAs({ scope, roles: ['Plants.Read'] })).toBe(40301)
@@ -163,7 +154,6 @@ test('each reason why tokens are rejected is logged once in ten seconds, beside 
     { reason: 'missing required "aud" claim', expected, received: { iss: ISSUER } },
     { reason: aud, expected, received: { aud: 'https://a.example.com' } },
     { reason: 'unexpected "iss" claim value', expected, received: { iss: ISSUER.slice(0, -1) } },
-    { reason: '"exp" claim is not before the year 10000', received: { exp: expect.any(Number) } },
     { reason: '"sub" claim is not an account name', received: { sub: 'ada\n' } },
     { reason: 'neither "scope" nor "scp" has read or write', received: { scope: 'openid', roles: ['Plants.Read'] } },
     { reason: 'it is encrypted (five parts): request one for JWT_AUDIENCE, only signed' },

@@ -1,6 +1,6 @@
 /** The command line in processes of its own, and the help of all commands. */
 import { execFile } from 'node:child_process'
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,7 +9,6 @@ import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { openConnection } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
-import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { createProgress } from '../../src/commands/context.ts'
 import { openMemory } from '../helpers/log-lines.ts'
@@ -41,20 +40,6 @@ test('commands print results and the log apart, and have an exit code', async ()
     stdout: expect.stringMatching(/^pst_\w{49}\n$/),
     stderr: expect.stringMatching(/^\{.*"event":"token created".*\}\n$/),
   })
-})
-
-test('backup copies the database while the server runs, but never over a file', async () => {
-  const copy = path.join(temporaryFolder(), 'copy.db')
-  await using server = await startTestServer({ databaseUrl: environment.DATABASE_URL })
-  expect((await server.post('{"id":9223372036854775807,"name":"Ficus"}')).status).toBe(200)
-  const stdout = `The database is copied to ${copy}.\n`
-  expect(await runInProcess(['backup', copy], environment)).toMatchObject({ exitCode: 0, stdout })
-  expect((statSync(copy).mode & 0o777).toString(8)).toBe('600')
-  const again = await runInProcess(['backup', copy], environment)
-  expect(again).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringMatching(/^plant-store: .*copy\.db.*\n$/) })
-
-  await using restored = await startTestServer({ databaseUrl: `file:${copy}` })
-  expect(await (await restored.call('/plants', { token: server.token })).json()).toEqual([{ name: 'Ficus' }])
 })
 
 test.skipIf(!existsSync('/dev/full'))('an output that cannot be written is an error in one line', async () => {

@@ -1,13 +1,8 @@
-/** What `/docs` does, and that it fits a phone and a wide screen. */
+/** What `/docs` does in a browser. */
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { browserOptions, browserPath } from '../../../test/helpers/browser.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { generateToken } from '../../src/accounts/tokens.ts'
-
-const PHONE = 360
-const DESKTOP = 1280
-const OWN = generateToken()
 
 describe.runIf(browserPath)('the page', () => {
   let server: TestServer
@@ -21,7 +16,7 @@ describe.runIf(browserPath)('the page', () => {
 
   /** Opens the page until the end of the test, enters a token, and collects what the page requests and what fails. */
   async function openPage(token: string) {
-    const page = await browser.newPage({ viewport: { width: DESKTOP, height: 900 } })
+    const page = await browser.newPage()
     onTestFinished(() => page.close())
     const origins = new Set<string>()
     /** Errors of scripts, and what the Content-Security-Policy blocked. */
@@ -64,23 +59,6 @@ describe.runIf(browserPath)('the page', () => {
     expect((await execute(page, 'getPlants')).body).toBe(indented)
     await page.evaluate('delete JSON.rawJSON')
     expect((await execute(page, 'getPlants')).body).toBe(text)
-    expect(problems).toEqual([])
-  })
-
-  test('a failure shows the message', async () => {
-    const { curl, body } = await execute((await openPage(OWN)).page, 'getPlants')
-    expect(curl).toContain(`'Authorization: Bearer ${OWN}'`)
-    expect(JSON.parse(body)).toMatchObject({ error: 40102 })
-  })
-
-  test('fits a phone and a wide screen', async () => {
-    const { page, problems } = await openPage(server.token)
-    await execute(page, 'createPlant', '{"id": 1, "name": "Ficus"}')
-    await execute(page, 'getPlants')
-    for (const width of [PHONE, DESKTOP]) {
-      await page.setViewportSize({ width, height: 900 })
-      await expect.poll(() => page.evaluate('document.documentElement.scrollWidth')).toBe(width)
-    }
     expect(problems).toEqual([])
   })
 })

@@ -1,11 +1,12 @@
 /** A reader of the log that stops reading does not stop the service. */
 import { execFileSync, spawn } from 'node:child_process'
-import { constants, openSync, readFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { constants, openSync } from 'node:fs'
 import { Socket } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { newDatabase } from '../../../test/helpers/database/databases.ts'
-import { collect, freePort, until } from '../../../test/helpers/programs.ts'
+import { bound, collect, freePort, until } from '../../../test/helpers/programs.ts'
 import { commandLine } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { readLines } from '../helpers/log-lines.ts'
@@ -27,33 +28,23 @@ test.each([
   async (signal, exitCode) => {
     const DATABASE_URL = await newDatabase()
     const { stdout } = await runInProcess(['token', 'create', '--account', 'alice'], { DATABASE_URL })
-    const folder = temporaryFolder()
     // Its two ends are opened on their own, as those of another process would be.
-    const pipe = path.join(folder, 'pipe')
+    const pipe = path.join(temporaryFolder(), 'pipe')
     execFileSync('mkfifo', [pipe])
     const reader = new Socket({ fd: openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK), writable: false })
     const port = await freePort()
-    const command = `${commandLine(['serve'])
-      .map((part) => `'${part}'`)
-      .join(' ')} & echo $! >pid; wait $!; echo $? >code`
-    const child = spawn('sh', ['-c', command], {
-      cwd: folder,
-      env: {
-        PATH: process.env['PATH'],
-        DATABASE_URL,
-        PORT: String(port),
-        LOG_LEVEL: 'debug',
-        SHUTDOWN_DELAY: '0',
-        NODE_OPTIONS: FAULT_ON_SIGNAL,
-      },
-      stdio: ['ignore', openSync(pipe, 'w'), 'inherit'],
-    })
-    const code = () => readFileSync(path.join(folder, 'code'), { encoding: 'utf8', flag: 'a+' })
-    const kill = (name: NodeJS.Signals) => process.kill(Number(readFileSync(path.join(folder, 'pid'))), name)
+    const [program = '', ...parameters] = bound(commandLine(['serve']))
+    const env = {
+      DATABASE_URL,
+      PORT: String(port),
+      LOG_LEVEL: 'debug',
+      SHUTDOWN_DELAY: '0',
+      NODE_OPTIONS: FAULT_ON_SIGNAL,
+    }
+    const server = spawn(program, parameters, { env, stdio: ['ignore', openSync(pipe, 'w'), 'inherit'] })
     onTestFinished(() => {
       reader.destroy()
-      child.kill('SIGKILL')
-      if (code() === '') kill('SIGKILL')
+      server.kill('SIGKILL')
     })
     const statusOf = async (requestId: string) => {
       const headers = { authorization: `Bearer ${stdout.trim()}`, 'x-request-id': requestId }
@@ -77,8 +68,8 @@ test.each([
 
     reader.pause()
     await send()
-    kill(signal)
-    await until(() => code() !== '')
-    expect(Number(code())).toBe(exitCode)
+    const closed = once(server, 'close')
+    server.kill(signal)
+    expect(await closed).toEqual([exitCode, null])
   },
 )
