@@ -132,15 +132,17 @@ async function pendingMigrations(
     const reason = `it has ${has}, but not the plant store's; point DATABASE_URL at another database`
     throw new StorageError(`${subject} belongs to another program: ${reason}`)
   }
-  if (!tables.some(({ name }) => name === HISTORY)) {
+  const hasHistory = tables.some(({ name }) => name === HISTORY)
+  const applied = hasHistory ? await connection.query<AppliedMigration>(SELECT_APPLIED) : []
+  // Also where it has the table of a program that has applied none yet, or has rolled them back.
+  if (applied.length === 0) {
     const other = tables.find(({ name }) => !OF_TOOLS.test(name))
     if (other) rejectOther(`the table "${other.name}"`)
     return [...migrations]
   }
 
   const ours = new Map(migrations.map((migration) => [migration.name, migration]))
-  const applied = await connection.query<AppliedMigration>(SELECT_APPLIED)
-  if (applied.length > 0 && !applied.some(({ name }) => ours.has(name))) rejectOther('migrations')
+  if (!applied.some(({ name }) => ours.has(name))) rejectOther('migrations')
   for (const each of applied) {
     const mismatch = findMismatch(each, ours.get(each.name))
     if (mismatch) throw new StorageError(`${subject} ${mismatch}`)

@@ -89,7 +89,8 @@ const withPots = (columns: string, engine: 'sqlite' | 'postgresql' = 'sqlite') =
 describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
   const HISTORY =
     'CREATE TABLE _prisma_migrations AS SELECT 1 AS checksum, 1 AS finished_at, NULL AS rolled_back_at, 1 AS migration_name'
-  test.each(['CREATE TABLE bookmarks (url TEXT)', 'CREATE TABLE "Plant" (id TEXT)', HISTORY])(
+  const UNUSED = `${HISTORY} WHERE false; CREATE TABLE bookmarks (url TEXT)`
+  test.each(['CREATE TABLE bookmarks (url TEXT)', 'CREATE TABLE "Plant" (id TEXT)', HISTORY, UNUSED])(
     'the database of another program, or of another plant store, is rejected: %s',
     async (sql) => {
       const database = await newDatabase()
