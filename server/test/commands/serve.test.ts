@@ -1,6 +1,5 @@
 /** The command serve, as an operator sees it: its greeting, what keeps it from starting, and whether it is ready. */
 import { execFile } from 'node:child_process'
-import dns from 'node:dns'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
@@ -156,15 +155,6 @@ test('ready asks the admin port of the settings, and has a limit of time', async
   const expected = cases.map(([, message]) => ({ exitCode: 1, stdout: '', stderr: `plant-store: ${message}\n` }))
   expect(results).toEqual(expected)
   for (const server of [other, unready, silent]) server.close()
-})
-
-test('the URL of a host name has the address that it is', async () => {
-  // As on machines where it is ::1 first.
-  dns.setDefaultResultOrder('ipv6first')
-  await using server = await startTestServer({ host: 'localhost', adminHost: 'localhost', adminPort: 0 })
-  dns.setDefaultResultOrder('verbatim')
-  expect((await server.call('/plants')).status).toBe(200)
-  for (const url of [server.url, server.adminUrl]) expect(url).toMatch(/^http:\/\/(\[::1\]|127\.0\.0\.1):\d+$/)
 })
 
 test.each(['serve', 'migrate'])('%s names a missing folder in a line, and changes nothing on disk', async (command) => {

@@ -23,14 +23,6 @@ test('a plant that was deleted while it was created is a 503 that can be retried
   ])
 })
 
-test('a result too few fails the batch, rather than give a plant the result of another', async () => {
-  const store = createStore({ create: async (rows) => rows.slice(1).map(() => 'stored') })
-  const outcomes = await Promise.allSettled([1, 2].map((id) => store.createPlant(plant(id), 'alice', [])))
-  expect(outcomes.map((outcome) => outcome.status === 'rejected' && String(outcome.reason))).toEqual(
-    Array(2).fill('Error: 1 results for 2 plants'),
-  )
-})
-
 /** A parameter that an operation does not use does not compile. */
 const forget = async ({ limit: _, ...unused }: { limit?: number; tag?: string }) => ({ body: null, unused })
 // @ts-expect-error: `tag` is left.
