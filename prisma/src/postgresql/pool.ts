@@ -31,10 +31,10 @@ export type RunQuery = (query: Query) => Promise<pg.QueryArrayResult>
 /**
  * The connections to a database. Each is idle, or runs a statement or transaction. Together they are, besides:
  *
- * - failing, from a connection that cannot be opened until the next one that can: in a moment, one may be tried, and what
- *   would open another one until then fails with the same error;
- * - full, while as many as are allowed wait for a response: what waits for one longer than a request may fails, and so
- *   does what gets no response in time; the error names the pool;
+ * - failing, once one could not be opened: for `TIMES.pause`, whatever needs another one fails with the same error. Then
+ *   one is tried, and whatever needs one waits for that. A success ends it;
+ * - full, while all that are allowed wait for a response: what needs one waits as long as a request does, and then fails
+ *   with an error that names the pool, as does what gets no response in time;
  * - silent, once a statement has had no response for so long that its connection is given up: all are closed, since each
  *   of the others would need as long to notice it;
  * - closing, from `close` on: statements in flight have a moment to end.

@@ -7,8 +7,8 @@
  *   of its files, it stays so;
  * - closed: its file is closed, the thread has ended, and commands fail. The end of a process waits for the statement
  *   that runs, which nothing ends; a disk that hangs keeps it until a service manager kills it;
- * - left, where it was blocked as it was to close: SQLite would write to the files of others as it closes, also at the
- *   end of the process, which is then SIGKILL;
+ * - left, where another file has the name of one of its files when it is to close: SQLite would write to that file. Its
+ *   thread stays, and since the end of the process would close it too, the process then ends by SIGKILL;
  * - failed, where it ended by itself, such as for lack of memory: that is an uncaught exception of this process.
  */
 

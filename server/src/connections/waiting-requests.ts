@@ -41,8 +41,9 @@ interface WaitingRequests {
   /** Removes the requests that are done, and notes the waiting ones of each client. */
   scan(now: number): void
   /**
-   * Makes room for a client: removes what is done or, if that is not enough, ends a waiting request of the client with
-   * most of them, unless this client has about as many requests; then, one of its own address.
+   * Makes room for a client. It removes what is done. If that is not enough, it ends the request that has waited longest,
+   * of the client with most waiting requests, if these are more than all requests of this client. If they are not, an
+   * address gives up a waiting request of its own, and an account gets no room.
    *
    * @returns whether there is room now
    */

@@ -29,10 +29,11 @@ interface Waiter extends PlantRow {
  * - *collecting*: turns of the event loop add plants, since clients that got their results together send their next plants
  *   within a few. Once one adds less than an eighth, a batch is taken: from each waiting account one after the other, so
  *   that none waits for all that another one sends
- * - *committing*: plants that are added wait for the next batch. Where the database fails, what has waited as long as the
- *   batch fails with it
- * - *pausing*: after a long commit, for those who get their results and come back with the next plant. Otherwise two
- *   halves would alternate, and a slow disk would store half as much. Then it collects, or is idle if no plant waits
+ * - *committing*: plants that are added wait for the next batch. A `StorageError` fails the batch, and the plants that
+ *   were added before its commit began
+ * - *pausing*, for an eighth of the time that the commit took, from 1 to 4 ms: those who got their results come back with
+ *   the next plant. Otherwise two halves would alternate, and a slow disk would store half as much. Then it collects, or
+ *   is idle if no plant waits
  *
  * @param create stores a batch in one transaction and returns what became of each plant, in order. An error fails this
  *   batch; a `StorageError` also the plants that were added before the commit began
