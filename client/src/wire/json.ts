@@ -91,7 +91,7 @@ function readValue(value: unknown, int64s: Int64s | undefined, path: string): un
   return reason ? rejectArgument(path, reason) : own
 }
 
-export const NOT_INT64 = 'must be a bigint or a safe integer (int64)'
+export const NOT_INT64 = 'must be a bigint, a safe integer or digits (int64)'
 
 /** Returns what `JSON.stringify` takes for an object: the primitive in a `new String('a')`, or the result of a `toJSON`. */
 function toPlain(value: unknown): unknown {

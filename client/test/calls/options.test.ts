@@ -106,7 +106,7 @@ const [QUERY, BODY] = [routes.getPlants.query, routes.createPlant.body].map((nam
 
 describe('the input of a call', () => {
   const hint = '; options are the second argument'
-  const INT64 = 'id: must be a bigint or a safe integer (int64)'
+  const INT64 = 'id: must be a bigint, a safe integer or digits (int64)'
   const page = `page: is not one of ${QUERY}${hint}`
   const texts = ['', ' 1', '1.0', '0x1', `${2n ** 63n}`]
   const ids = [2 ** 53, -(2 ** 53), 1.5, null, [null], true, 2n ** 63n, -(2n ** 63n) - 1n, ...texts]
