@@ -139,7 +139,7 @@ async function findPages({ port, token }: Contender, first: string): Promise<str
     const { headers } = await fetch(`http://127.0.0.1:${port}${path}`, {
       headers: { authorization: `Bearer ${token}` },
     })
-    const [, query] = /<(.*)>/.exec(headers.get('link') ?? '') ?? []
+    const [, query] = /<([^<>]*)>; rel="next"/.exec(headers.get('link') ?? '') ?? []
     path = query && `/plants${query}`
   }
   return paths

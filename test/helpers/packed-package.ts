@@ -47,7 +47,9 @@ export async function readPackage({
   const imported = new Set<string>()
   for (const file of files.filter((name) => /\.(js|d\.ts)$/.test(name))) {
     const text = await readFile(path.join(installed, file), 'utf8')
-    const names = text.matchAll(/(?:from|import\(|require\(|reference \w+=)\s*["']([^"']+)["']/g)
+    const names = text.matchAll(
+      /(?:^(?:import|export|\}).* from|import\(|require\(|reference \w+=)\s*["']([^"']+)["']/gm,
+    )
     for (const [, name = ''] of names) if (!/^\.{1,2}\/.*\.[jt]s$/.test(name)) imported.add(name)
     const { sources } = JSON.parse(await readFile(path.join(installed, `${file}.map`), 'utf8'))
     const absent = sources.filter(
