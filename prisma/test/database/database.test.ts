@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { engine, newDatabase, openConnection, runSql } from '../../../test/helpers/database/databases.ts'
+import { loadEngine } from '../../src/address.ts'
 import { openDatabase } from '../../src/database.ts'
 import type { Database, ListState, PlantRow } from '../../src/index.ts'
+import { createPlants } from '../../src/plants.ts'
+import { openClient } from '../helpers/open-client.ts'
 
 let url: string
 let database: Database
@@ -59,6 +62,27 @@ test('a plant is stored once, and its id is taken for others: in one batch, or i
   expect(`[${json}]`).toBe(toJson([one, two]))
   const first = await database.plants.read(one.account, { limit: 1 })
   expect(await database.plants.read(one.account, { limit: 9, until: first.last })).toEqual({ ...first, more: false })
+})
+
+test('a plant that is deleted before it can be compared is stored again, three times at most', async () => {
+  const opened = await openClient(url)
+  const { statements } = await loadEngine(url)
+  for (const [deletions, outcome] of [
+    [2, 'stored'],
+    [3, 'deleted'],
+  ] as const) {
+    const [known, row] = rowsOf(newAccount(), 'known', 'deleted') as [PlantRow, PlantRow]
+    await database.plants.create([known])
+    let inserts = 0
+    const write: typeof opened.write = async (...statement) => {
+      const inserted = await opened.write(...statement)
+      if (++inserts <= deletions)
+        await runSql(url, `DELETE FROM "Plant" WHERE "account" = '${row.account}' AND "id" = '1'`)
+      return inserted
+    }
+    const { create } = createPlants({ ...opened, write }, statements)
+    expect([await create([known, row]), inserts]).toEqual([['stored', outcome], 3])
+  }
 })
 
 /**
