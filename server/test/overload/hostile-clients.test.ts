@@ -408,5 +408,6 @@ test('of connections that are aborted in every way, nothing stays', { timeout: T
   const { length: resources } = process.getActiveResourcesInfo()
   await abort(server, COUNT)
   await expect.poll(() => memoryInUse() - memory, RARELY).toBeLessThan(4 * MEBIBYTE)
-  await expect.poll(() => process.getActiveResourcesInfo().length).toBeLessThanOrEqual(resources)
+  // A poll that goes on has a timer itself.
+  await expect.poll(() => process.getActiveResourcesInfo().length).toBeLessThanOrEqual(resources + 1)
 })
