@@ -17,6 +17,8 @@ const NEXT_TO_DATABASE = /-(wal|shm|journal)$/i
 const LOCK = 'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; ROLLBACK'
 /** Leaves the draft that it writes to locked, and not the database. */
 const READ_DATABASE = `PRAGMA locking_mode = EXCLUSIVE; PRAGMA main.locking_mode = NORMAL; ${READ_SCHEMA}`
+/** How often a draft is created that other backups remove. */
+const MAX_ATTEMPTS = 5
 /** The drafts of this process, which a lock keeps from other processes only. */
 const drafts = new Set<string>()
 
@@ -68,24 +70,44 @@ function inUse(draft: string): StorageError {
   return new StorageError(`${draft} is being written by another backup: wait for it, or choose another name`)
 }
 
-/** Creates an empty draft and locks it, after removing one that no process has locked. */
+/** Creates an empty draft and locks it, after removing one that no process has locked. Of several, one does. */
 async function createDraft(draft: string): Promise<Session> {
-  const lock = () => openInThread(draft, { script: LOCK, cache: 'shared', patience: 0 })
-  try {
-    if (existsSync(draft)) {
-      // One that is damaged has passed the lock too.
-      const left = await lock().catch((error) => (error.fault === 'damaged' ? undefined : Promise.reject(error)))
-      await removeDraft(draft, left)
+  for (let attempt = 1; ; attempt++) {
+    const isNew = createFile(draft)
+    try {
+      const copy = await lockDraft(draft)
+      if (isNew) return copy
+      await removeDraft(draft, copy)
+    } catch (error) {
+      const { fault } = error as StorageError
+      if (fault === 'locked') throw inUse(draft)
+      // One that is damaged has passed the lock too. Any other may have been removed by another backup meanwhile.
+      if (fault === 'damaged') rmSync(draft, { force: true })
+      else if (attempt === MAX_ATTEMPTS) throw error
     }
-    // Only its owner may read it.
-    closeSync(openSync(draft, 'wx', 0o600))
-    const copy = await lock()
-    // Fails if another backup has removed it before it was locked.
+  }
+}
+
+/** Creates an empty file that only its owner may read, and returns whether there was none. */
+function createFile(name: string): boolean {
+  try {
+    closeSync(openSync(name, 'wx', 0o600))
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    return false
+  }
+}
+
+/** Locks a draft, which still has its name then. */
+async function lockDraft(draft: string): Promise<Session> {
+  const copy = await openInThread(draft, { script: LOCK, cache: 'shared', patience: 0 })
+  try {
     await copy.connection.query(READ_SCHEMA)
     return copy
   } catch (error) {
-    const { code, fault } = error as NodeJS.ErrnoException & StorageError
-    throw code === 'EEXIST' || fault === 'locked' || fault === 'read-only' ? inUse(draft) : error
+    await copy[Symbol.asyncDispose]()
+    throw error
   }
 }
 

@@ -71,11 +71,11 @@ export const commands = {
       if (writesPage) writePage(connection)
     }),
 
-  /** Closes the file, and returns whether it did: SQLite would write to files of others. */
+  /** Closes the file, and returns whether it did: where it has a log, SQLite would write to files of others. */
   close(): boolean {
     const moved = opened?.findMoved()
     saveLog(moved)
-    if (moved?.isReplaced) return false
+    if (moved?.isReplaced && opened?.files.some(({ name }) => name.endsWith('-wal'))) return false
     opened?.close()
     opened = undefined
     return true

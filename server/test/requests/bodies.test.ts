@@ -103,7 +103,7 @@ test.each([
 ])('%s gets a 413', (_what, wire) => rejects(server, wire, 41300, TOO_LARGE))
 
 test('a client that sends all of a body that is too large can still read the 413', async () => {
-  const size = 8 * 2 ** 20
+  const size = 2 ** 20
   for (const wire of [postHead({ 'Content-Length': String(size) }), `${CHUNKED}${size.toString(16)}\r\n`]) {
     const socket = await openSocket(server.url)
     socket.pause()
