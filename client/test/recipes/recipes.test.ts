@@ -51,21 +51,6 @@ await trace.getTracer('app').startActiveSpan('page', async (span) => {
 })
 `
 
-/** Calls the tools of the recipe, and prints each text with whether it is an error. */
-const assisted = `import { Client } from '@modelcontextprotocol/client'
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-const client = new Client({ name: 'app', version: '1.0.0' })
-await client.connect(new StdioClientTransport({ command: process.execPath, args: ['assistant.ts'], env: process.env }))
-const results = []
-for (const [name, input] of JSON.parse(process.argv[2])) {
-  const { content: [{ text }], isError = false } = await client.callTool({ name, arguments: input })
-  results.push([isError, text])
-}
-const { tools } = await client.listTools()
-console.log(JSON.stringify({ tools, results }))
-await client.close()
-`
-
 /** Tests of a page that calls the service. */
 const fetching = `/** @jest-environment ./jsdom-with-fetch.js */
 const { createPlantStoreClient } = require('@plant-store/client')
@@ -145,7 +130,6 @@ const files = [
   // What installs on Node.js 20.
   ['msw-2.test.ts', msw.replaceAll(/(?<=from 'msw)/g, '-2')],
   ['traced.mjs', traced],
-  ['assisted.mjs', assisted],
   ['cached.mjs', cached],
   ['tracing.mjs', codeBlock(readGuide('monitoring/README.md'), 'Traces', 0, 'js')],
   ...written,
@@ -237,46 +221,6 @@ test('OpenTelemetry has a span for each attempt, in the trace of the caller, whi
     expect.objectContaining({ name: 'GET /plants', attributes: expect.arrayContaining([route]) }),
   ])
   expect(collector.requests.map(({ body }) => body).join()).not.toContain(token)
-})
-
-test('an assistant creates plants with exact ids, lists them page by page, and reads what is wrong', async () => {
-  const { token } = await service.createToken({ account: 'assistant' })
-  const [id, name] = ['9223372036854775807', 'Ficus']
-  const calls = (...each: [tool: string, input: object][]) => {
-    const settings = { PLANT_STORE_URL: service.url, PLANT_STORE_TOKEN: token }
-    return run(process.execPath, ['assisted.mjs', JSON.stringify(each)], app, settings).then(JSON.parse)
-  }
-  const { tools, results } = await calls(
-    ['create_plant', { id, name, tag: 'tree' }],
-    ['create_plant', { id: '9223372036854775806', name: 'Aloe', tag: '' }],
-    ['create_plant', { id: '9223372036854775806', name: 'Aloe', tag: null }],
-    ['create_plant', { id, name: 'Monstera' }],
-    ['create_plant', { id: '1.5', name }],
-    ['create_plant', { id: 1, name }],
-    ['list_plants', { limit: '1', cursor: '' }],
-    ['list_plants', { limit: null, cursor: null }],
-    ['list_plants', { limit: '0' }],
-  )
-  const [created, other, again, taken, noInteger, noText, [, firstPage], [, all], noLimit] = results
-  const aloe = [false, '{"id":"9223372036854775806","name":"Aloe"}']
-  expect([created, other, again]).toEqual([[false, `{"id":"${id}","name":"${name}","tag":"tree"}`], aloe, aloe])
-  expect(JSON.parse(all)).toEqual({ plants: [{ name, tag: 'tree' }, { name: 'Aloe' }] })
-  expect(noLimit).toEqual([true, expect.stringMatching(/limit/)])
-  expect(taken).toEqual([true, expect.stringMatching(/id: is taken/)])
-  expect(noInteger).toEqual([true, expect.stringMatching(/id: must be .*int64/)])
-  expect(noText).toEqual([true, expect.stringMatching(/expected string/)])
-  expect(tools).toMatchObject([
-    {
-      name: 'create_plant',
-      inputSchema: { properties: { id: { type: 'string' }, tag: { type: 'string' } }, required: ['id', 'name'] },
-      annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true },
-    },
-    { name: 'list_plants', annotations: { readOnlyHint: true } },
-  ])
-  const { plants, nextCursor } = JSON.parse(firstPage)
-  expect(plants).toEqual([{ name, tag: 'tree' }])
-  const second = await calls(['list_plants', { cursor: nextCursor }])
-  expect(second.results).toEqual([[false, '{"plants":[{"name":"Aloe"}]}']])
 })
 
 test.skipIf(!browserPath)('a page of another origin calls a service that allows it', async () => {
