@@ -341,14 +341,13 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
 
     test('the database is created, the role of the servers gets its rights, and the plants move there', async () => {
       const folders = /`(install -d -o postgres .*)`/.exec(servers)?.[1]
-      const archive = codeBlock(servers, 'Back up', 0, 'ini')
       stored = await plants()
       await machine.run(`
         for last in 10 11 20; do ip address add 10.0.0.$last/24 dev lo; done
         test ! -d /etc/postgresql/15/main || pg_dropcluster 15 main
         pg_createcluster --port=5432 15 main
         ${folders}
-        cat >>/etc/postgresql/15/main/postgresql.conf <<'END'\nlisten_addresses = '10.0.0.20'\n${archive}END
+        cat >>/etc/postgresql/15/main/postgresql.conf <<'END'\nlisten_addresses = '10.0.0.20'\nEND
         echo 'host all all 10.0.0.0/24 scram-sha-256' >>/etc/postgresql/15/main/pg_hba.conf
         systemctl start postgresql@15-main
         umask 077
@@ -419,26 +418,6 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
         await machine.run(START)
         await expect.poll(plants).toEqual(dumped)
       }
-    })
-
-    test('a restored point in time has the plants from before a mistake', async () => {
-      await runAsPostgres('Back up', 1)
-      await create(12)
-      const before = await plants()
-      const sql = (text: string) => asPostgres(`psql --tuples-only --no-align --dbname=plants --command='${text}'`)
-      const time = (await sql('SELECT clock_timestamp() FROM pg_sleep(0.1)')).trim()
-      await sql('DELETE FROM "Plant"')
-      await sql('SELECT pg_switch_wal()')
-      const archived = 'last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 1)'
-      await expect.poll(() => sql(`SELECT ${archived} FROM pg_stat_archiver`)).toBe('t\n')
-      await machine.run(`${STOP}; systemctl stop postgresql@15-main`)
-      await asPostgres(
-        block('Restore a point in time', 0, servers)
-          .replaceAll('base-2026-11-21', 'base-$(date +%F)')
-          .replace('2026-11-21 12:00:00+00', time),
-      )
-      await machine.run(`systemctl start postgresql@15-main; ${START}`)
-      await expect.poll(plants).toEqual(before)
     })
   })
 })
