@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Outcome, type PlantRow, type Plants, StorageError } from '@plant-store/prisma'
 import { events } from '../telemetry/events.ts'
-import { createAccountQueue } from './account-queue.ts'
 
 /** A batch of the longest plants is committed in some 20 ms, for which the plants of other accounts wait. */
 const MAX_BATCH_PLANTS = 500
@@ -16,8 +15,6 @@ const GROWTH = 9 / 8
 
 interface Waiter extends PlantRow {
   bytes: number
-  /** When it was added, by `performance.now()`. */
-  addedAt: number
   resolve(outcome: Outcome): void
   reject(error: unknown): void
 }
@@ -40,38 +37,31 @@ interface Waiter extends PlantRow {
  * @returns a function that adds a plant to the next commit, and resolves with what became of it once that is on disk
  */
 export function createGroupCommit(create: Plants['create']): (plant: PlantRow) => Promise<Outcome> {
-  const waiting = createAccountQueue<Waiter>()
+  /** In the order in which they were added, but for those that the last batch has left: they come first. */
+  let waiting: Waiter[] = []
   let isIdle = true
 
   async function commitAll(): Promise<void> {
     let pause = 0
-    while (waiting.size > 0) {
+    while (waiting.length > 0) {
       // A timer waits at least a millisecond.
       if (pause >= 1) await new Promise((resolve) => setTimeout(resolve, pause))
-      for (let size = 0; waiting.size > size * GROWTH; ) {
-        size = waiting.size
+      for (let size = 0; waiting.length > size * GROWTH; ) {
+        size = waiting.length
         await nextTurn()
       }
       const beganAt = performance.now()
-      await commitBatch(takeBatch(), beganAt)
+      const sorted = interleaveAccounts(waiting)
+      const batch = sorted.slice(0, countFitting(sorted))
+      waiting = sorted.slice(batch.length)
+      await commitBatch(batch)
       pause = Math.min((performance.now() - beganAt) * PAUSE, MAX_PAUSE)
     }
     isIdle = true
   }
 
-  function takeBatch(): Waiter[] {
-    const batch: Waiter[] = []
-    let bytes = 0
-    for (let next = waiting.first(); next && batch.length < MAX_BATCH_PLANTS; next = waiting.first()) {
-      bytes += next.bytes
-      if (batch.length > 0 && bytes > MAX_BATCH_BYTES) break
-      waiting.take()
-      batch.push(next)
-    }
-    return batch
-  }
-
-  async function commitBatch(batch: Waiter[], beganAt: number): Promise<void> {
+  async function commitBatch(batch: readonly Waiter[]): Promise<void> {
+    const left = waiting.length
     try {
       const outcomes = await create(batch)
       // One that is missing would give every plant after it the result of another.
@@ -81,7 +71,7 @@ export function createGroupCommit(create: Plants['create']): (plant: PlantRow) =
     } catch (error) {
       // What has waited for an unavailable database as long as this batch would go on waiting,
       // one batch after the other.
-      const others = error instanceof StorageError ? waiting.remove(({ addedAt }) => addedAt <= beganAt) : []
+      const others = error instanceof StorageError ? waiting.splice(0, left) : []
       events.emit('writesRejected', batch.length + others.length, error)
       for (const { reject } of [...batch, ...others]) reject(error)
     }
@@ -90,9 +80,31 @@ export function createGroupCommit(create: Plants['create']): (plant: PlantRow) =
   return (plant) =>
     new Promise((resolve, reject) => {
       const bytes = Buffer.byteLength(JSON.stringify(plant))
-      waiting.add({ ...plant, bytes, addedAt: performance.now(), resolve, reject })
+      waiting.push({ ...plant, bytes, resolve, reject })
       if (!isIdle) return
       isIdle = false
       void commitAll()
     })
+}
+
+/** Sorts plants fairly: the first one of each account, then the second one of each, and so on. */
+function interleaveAccounts(plants: readonly Waiter[]): Waiter[] {
+  const counts = new Map<string, number>()
+  const numbered = plants.map((plant) => {
+    const number = counts.get(plant.account) ?? 0
+    counts.set(plant.account, number + 1)
+    return { plant, number }
+  })
+  return numbered.sort((one, other) => one.number - other.number).map(({ plant }) => plant)
+}
+
+/** Returns how many plants, from the first one on, fit into a batch. */
+function countFitting(plants: readonly Waiter[]): number {
+  let [count, bytes] = [0, 0]
+  for (const plant of plants) {
+    bytes += plant.bytes
+    if (count === MAX_BATCH_PLANTS || (count > 0 && bytes > MAX_BATCH_BYTES)) break
+    count++
+  }
+  return count
 }

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { unavailable } from '../requests/errors.ts'
 import { oncePerTurn } from '../requests/once-per-turn.ts'
 import type { NextPiece } from '../requests/responses.ts'
-import { createTimeSlices } from './time-slices.ts'
+import { inTimeSlices } from './time-slices.ts'
 
 /** How many plants the first piece of a list may have, and any piece. */
 const FIRST_PIECE_PLANTS = 512
@@ -52,8 +52,6 @@ interface PieceRange extends ListRange {
   readonly after: number
   /** Whether the text of the list begins with it. */
   readonly isFirst: boolean
-  /** Whether a part of the text was read already: then it comes before other lists of its account. */
-  readonly isNext: boolean
   /** The version that the whole list has; undefined: it is not known, or this is a part, of which nothing is cached. */
   readonly version: string | undefined
 }
@@ -73,7 +71,7 @@ interface Piece {
   hash?: string
 }
 
-const FIRST_RANGE = { after: 0, limit: FIRST_PIECE_PLANTS, isFirst: true, isNext: false, version: undefined }
+const FIRST_RANGE = { after: 0, limit: FIRST_PIECE_PLANTS, isFirst: true, version: undefined }
 const EMPTY = Buffer.from('[]')
 /** The version of a list without plants, which may have none in the database. */
 const EMPTY_VERSION = 'empty'
@@ -91,24 +89,15 @@ const EMPTY_VERSION = 'empty'
  * - *streamed*: any other has no name. Each piece is read once the one before is sent, up to what was the end
  */
 export function createLists(plants: Plants): Lists {
-  const slices = createTimeSlices()
   const cache = createPieceCache()
   const readState = oncePerTurn(plants.states)
-  const readPage = oncePerTurn<[account: string, range: ListRange], ListPiece>(async (pages) =>
-    pages.map(([account, range]) => readRange(account, range)),
-  )
-  const readPiece = oncePerTurn<[account: string, range: PieceRange], Piece>(async (pieces) => pieces.map(shrinkToFit))
-
-  /** Reads a range in a time slice of its account. */
-  async function readRange(account: string, range: ListRange, isNext = false): Promise<ListPiece> {
-    if (!slices.hasTime()) await slices.wait(account, isNext)
-    return plants.read(account, range)
-  }
+  const readPage = inTimeSlices(plants.read)
+  const readPiece = inTimeSlices(shrinkToFit)
 
   /** Reads a piece. Where as many plants are too long for one, an eighth of them is tried. */
-  async function shrinkToFit([account, first]: readonly [string, PieceRange]): Promise<Piece> {
-    for (let range = first; ; range = { ...range, limit: shrink(range.limit), isNext: true }) {
-      const { json, ...read } = await readRange(account, range, range.isNext)
+  async function shrinkToFit(account: string, first: PieceRange): Promise<Piece> {
+    for (let range = first; ; range = { ...range, limit: shrink(range.limit) }) {
+      const { json, ...read } = await plants.read(account, range)
       if (json !== undefined) return toPiece({ ...read, json }, range)
       if (range.limit === 1) throw new Error('The statement of a list must select one plant, however long')
     }
@@ -119,7 +108,7 @@ export function createLists(plants: Plants): Lists {
     const { version, after, until } = range
     const cached = version === undefined ? undefined : cache.find(account, version, after)
     if (cached) return cached
-    const piece = await readPiece([account, range])
+    const piece = await readPiece(account, range)
     if (version !== undefined && until === undefined) cache.add(account, after, piece)
     return piece
   }
@@ -146,12 +135,12 @@ export function createLists(plants: Plants): Lists {
       bytes += PIECE_BYTES + piece.json.length
       const isOther = !isPart && !range.isFirst && piece.version !== range.version
       if (isOther || bytes > MAX_LIST_BYTES) {
-        return { json: getFrom(account, { ...first, until: end, isNext: true }), version: undefined }
+        return { json: getFrom(account, { ...first, until: end }), version: undefined }
       }
       hashes.push(hashOf(piece))
       const version = isPart ? undefined : piece.version
       if (!piece.more) {
-        const checked = { ...first, version, until: Math.max(range.after, piece.last), isNext: true }
+        const checked = { ...first, version, until: Math.max(range.after, piece.last) }
         return { json: getFrom(account, checked, hashes), version: version ?? hashText(hashes.join()) }
       }
       range = { ...following(range, piece), version }
@@ -161,7 +150,7 @@ export function createLists(plants: Plants): Lists {
   /** Reads a part of a list, whose end has to be known before its text. */
   async function readPart(account: string, { limit, after = 0, ...bounds }: Selection): Promise<PlantList> {
     const rest = async () => ({ ...(await readState(account)), json: undefined, more: false })
-    const part = await (limit === undefined ? rest() : readPage([account, { ...bounds, after, limit }]))
+    const part = await (limit === undefined ? rest() : readPage(account, { ...bounds, after, limit }))
     const { more } = part
     const end = Math.max(after, part.last)
     if (part.json) {
@@ -169,7 +158,7 @@ export function createLists(plants: Plants): Lists {
       return { json, version: hashText(json), end, more }
     }
     const range = { ...FIRST_RANGE, ...bounds, after, until: end }
-    const first = limit === undefined ? range : { ...range, limit: shrink(limit), isNext: true }
+    const first = limit === undefined ? range : { ...range, limit: shrink(limit) }
     return { ...(await readText(account, first, end)), end, more }
   }
 
@@ -230,7 +219,7 @@ function toPiece({ json, last, more, version }: ListPiece & { json: Buffer }, { 
 
 /** Returns the range after a piece of another one. */
 function following(range: PieceRange, { last: after, nextLimit: limit }: Piece): PieceRange {
-  return { ...range, after, limit, isFirst: false, isNext: true }
+  return { ...range, after, limit, isFirst: false }
 }
 
 function hashText(text: Buffer | string): string {

@@ -1,63 +1,59 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createAccountQueue } from './account-queue.ts'
 
-/** How long work of one kind may take in a turn of the event loop, in milliseconds. */
+/** How long reads of one kind may take in a turn of the event loop, in milliseconds. */
 const SLICE = 5
 
-/**
- * Work of one kind, such as reading lists, of which each turn of the event loop does a little: however much arrives
- * together, everything else, probes too, is handled meanwhile. It is measured, since what fits into a turn depends on the
- * machine.
- */
-export interface TimeSlices {
-  /** Returns whether work may begin immediately: none waits, and this turn has time left. Begin it before you await. */
-  hasTime(): boolean
-  /**
-   * Waits until work may begin: that of one account after the other.
-   *
-   * @param isNext whether it comes before other work of its account. Default: false
-   */
-  wait(account: string, isNext?: boolean): Promise<void>
+/** Reads something of an account. */
+type Read<Range, Result> = (account: string, range: Range) => Promise<Result>
+
+/** A read that waits. */
+interface WaitingRead<Result> {
+  begin(): void
+  readonly result: Promise<Result>
 }
 
-/** Creates the time slices of one kind of work. */
-export function createTimeSlices(): TimeSlices {
-  const waiting = createAccountQueue<{ account: string; begin(): void }>()
-  let isRunning = false
-  /** When the work of this turn that has not waited has to end; undefined: there is none yet. */
-  let end: number | undefined
+/**
+ * Divides reads into time slices, one in each turn of the event loop: however many are asked for together, everything else,
+ * probes too, is handled meanwhile. A slice begins one read of each account after the other, for a time, since how many fit
+ * into it depends on the machine.
+ *
+ * A read runs once for all who ask for it before it begins, so each of them sees what was committed before.
+ */
+export function inTimeSlices<Range, Result>(read: Read<Range, Result>): Read<Range, Result> {
+  /** By account and range. Undefined: none waits. It is not used again, for the reason in places.ts. */
+  let waiting: Map<string, Map<string, WaitingRead<Result>>> | undefined
 
   async function beginAll(): Promise<void> {
-    while (waiting.first()) {
+    while (waiting?.size) {
       await nextTurn()
-      const deadline = performance.now() + SLICE
-      do {
-        waiting.take()?.begin()
-        // By the next tick, it has done what it does before it first waits.
-        await new Promise<void>((resolve) => process.nextTick(resolve))
-      } while (waiting.first() && performance.now() < deadline)
+      const end = performance.now() + SLICE
+      // It also visits an account that has more, which is added again after the others.
+      for (const [account, reads] of waiting) {
+        const [next] = reads.values()
+        next?.begin()
+        waiting.delete(account)
+        if (reads.size > 0) waiting.set(account, reads)
+        if (performance.now() >= end) break
+      }
     }
-    isRunning = false
+    waiting = undefined
   }
 
-  return {
-    hasTime() {
-      if (isRunning) return false
-      const now = performance.now()
-      if (end === undefined) {
-        end = now + SLICE
-        setImmediate(() => {
-          end = undefined
-        })
-      }
-      return now < end
-    },
-    wait: (account, isNext) =>
-      new Promise((begin) => {
-        waiting.add({ account, begin }, isNext)
-        if (isRunning) return
-        isRunning = true
-        void beginAll()
-      }),
+  return (account, range) => {
+    const isFirst = waiting === undefined
+    waiting ??= new Map()
+    const reads = waiting.get(account) ?? new Map<string, WaitingRead<Result>>()
+    waiting.set(account, reads)
+    const name = JSON.stringify(range)
+    const known = reads.get(name)
+    if (known) return known.result
+    const { promise: result, resolve } = Promise.withResolvers<Result>()
+    const begin = () => {
+      reads.delete(name)
+      resolve(read(account, range))
+    }
+    reads.set(name, { result, begin })
+    if (isFirst) void beginAll()
+    return result
   }
 }

@@ -8,12 +8,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
  * @param read returns a result for each key, in order
  */
 export function oncePerTurn<Key, Result>(
-  read: (keys: readonly Key[]) => Promise<readonly (Result | Promise<Result>)[]>,
+  read: (keys: readonly Key[]) => Promise<readonly Result[]>,
 ): (key: Key) => Promise<Result> {
   let asked = new Map<string, { key: Key; result: Promise<Result> }>()
-  let all: Promise<readonly (Result | Promise<Result>)[]> | undefined
+  let all: Promise<readonly Result[]> | undefined
 
-  async function readAfterTurn(): Promise<readonly (Result | Promise<Result>)[]> {
+  async function readAfterTurn(): Promise<readonly Result[]> {
     await nextTurn()
     const keys = [...asked.values()].map(({ key }) => key)
     asked = new Map()
