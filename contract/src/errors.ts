@@ -62,8 +62,6 @@ export interface CatalogueEntry {
 export const limits = {
   /** The largest body, in bytes: Express's own default. */
   bodyBytes: 100 * 1024,
-  /** The most parameters of a query. */
-  parameters: 1_000,
   /** How many invalid fields a message names. */
   issues: 3,
 } as const
@@ -72,9 +70,6 @@ export const limits = {
 export const errorMessages = {
   idTaken: 'id: is taken by another plant of this account. Choose another id.',
   invalidCursor: 'cursor: must be taken from the Link header of an earlier page',
-  duplicateParameter: 'must appear only once',
-  malformedQuery: 'The query must be UTF-8, percent-encoded, with at most 1000 parameters.',
   bodyTooLarge: `The body is larger than ${limits.bodyBytes} bytes. Send a smaller one.`,
   scopeMissing: 'The token lacks the scope "{scope}" that this operation needs.',
-  methodNotAllowed: 'Method not allowed. Use {methods}.',
 } as const

@@ -13,8 +13,7 @@ type Json = z.core.JSONSchema.JSONSchema
 /** All that a contract can say, by zod's names of the kinds of schemas and of checks. */
 const SUPPORTED_NAMES: readonly string[] = [
   ...['array', 'bigint', 'boolean', 'custom', 'enum', 'nullable', 'number', 'object', 'optional', 'pipe', 'string'],
-  ...['greater_than', 'less_than', 'multiple_of', 'number_format', 'length_equals', 'max_length', 'min_length'],
-  'string_format',
+  ...['greater_than', 'less_than', 'number_format', 'length_equals', 'max_length', 'min_length', 'string_format'],
 ]
 /** The same for people, with what {@link isSupported} requires of each. */
 const SUPPORTED =
@@ -73,6 +72,8 @@ function isSupported(schema: z.core.$ZodTypes, json: Json, direction: Direction)
   const patterns = [def, ...checks].map((each) => ('pattern' in each ? String(each.pattern) : ''))
   const [inner = json] = json.anyOf ?? []
   const isScalar = !inner.enum && !['array', 'object', undefined].includes([inner.type].flat()[0])
+  // The fake of the SDK checks patterns.
+  const isFormatOnly = json.type === 'string' && json.format !== undefined && (json.pattern ?? json.allOf) === undefined
   const accepts = (text: string) => z.safeParse(schema, text).success
   // Every parameter arrives as text.
   const parameters = direction === 'parameter' && def.type === 'object' ? Object.values(def.shape) : []
@@ -87,7 +88,7 @@ function isSupported(schema: z.core.$ZodTypes, json: Json, direction: Direction)
     !(checks.some(({ check }) => check === 'custom') && (json.description ?? json.pattern) === undefined) &&
     !(def.type === 'nullable' && (direction === 'parameter' || !isScalar)) &&
     !(def.type === 'bigint' && direction === 'request') &&
-    !(direction !== 'response' && ['\0', '\ud800'].some(accepts)) &&
+    !(direction !== 'response' && (['\0', '\ud800'].some(accepts) || isFormatOnly)) &&
     issues.every((issue) => issue?.code !== 'invalid_type' || issue.path.some(Boolean))
   )
 }

@@ -75,12 +75,9 @@ export const errorReasons: Record<ErrorName, string> = {
 export const errorMessages = {
   "idTaken": "id: is taken by another plant of this account. Choose another id.",
   "invalidCursor": "cursor: must be taken from the Link header of an earlier page",
-  "duplicateParameter": "must appear only once",
-  "malformedQuery": "The query must be UTF-8, percent-encoded, with at most 1000 parameters.",
   "bodyTooLarge": "The body is larger than 102400 bytes. Send a smaller one.",
-  "scopeMissing": "The token lacks the scope \"{scope}\" that this operation needs.",
-  "methodNotAllowed": "Method not allowed. Use {methods}."
+  "scopeMissing": "The token lacks the scope \"{scope}\" that this operation needs."
 }
 
 /** The limits of the service. */
-export const limits = {"bodyBytes":102400,"parameters":1000,"issues":3}
+export const limits = {"bodyBytes":102400,"issues":3}

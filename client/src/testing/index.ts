@@ -3,8 +3,8 @@ import type { NewPlant } from '../generated/types.ts'
 import { type FetchResponse, readBaseUrl } from '../options.ts'
 import { requireKnown } from '../values.ts'
 import { writeRequest } from '../wire/request.ts'
-import { type Account, listPlants, type StoredPlant } from './operations.ts'
-import { type FakeRequest, type FakeService, type FakeToken, type Fault, handle, receive } from './service.ts'
+import { type Account, handlers, listPlants, type StoredPlant } from './operations.ts'
+import { accountOf, type FakeRequest, type FakeService, type FakeToken, type Fault, receive } from './service.ts'
 
 export type { StoredPlant } from './operations.ts'
 export type { FakeRequest, FakeToken, Fault, FaultOptions } from './service.ts'
@@ -97,13 +97,10 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     add(plants, account = 'default') {
       for (const plant of plants) {
         writeRequest(routes.createPlant, plant)
-        handle(service, 'createPlant', plant, account)
+        handlers.createPlant(plant, accountOf(service, account))
       }
     },
-    plants(name = 'default') {
-      const account = accounts.get(name)
-      return account ? listPlants(account).map(({ seq: _, ...plant }) => plant) : []
-    },
+    plants: (account = 'default') => listPlants(accountOf(service, account)).map(({ seq: _, ...plant }) => plant),
     failNext(fault, times = 1, operation) {
       if (!(fault instanceof Error)) requireKnown(fault, ['error', 'status', 'body', 'headers', 'delay'], 'fault')
       if (operation !== undefined) requireKnown({ [operation]: true }, Object.keys(routes), 'operation')

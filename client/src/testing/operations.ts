@@ -52,7 +52,7 @@ export const handlers: { [TName in OperationName]: Handler<Input<TName>, Awaited
   },
 
   getPlants({ limit, cursor, ...unused }, account) {
-    const after = cursor === undefined ? 0 : readCursor(cursor, account.number)
+    const after = cursor === undefined ? 0 : readPosition(cursor, account.number)
     const rest = listPlants(account).filter(({ seq }) => seq > after)
     const listed = rest.slice(0, limit)
     const isPart = limit !== undefined || cursor !== undefined
@@ -67,8 +67,8 @@ export function listPlants({ plants }: Account): Row[] {
   return [...plants.values()].sort((a, b) => a.seq - b.seq)
 }
 
-/** Returns the `seq` in a cursor. Its plant may be deleted. */
-function readCursor(cursor: string, account: number): number {
+/** Returns the `seq` that a cursor of the fake stands for. Its plant may be deleted. */
+function readPosition(cursor: string, account: number): number {
   const [, owner, seq] = /^(\d+):(\d+)$/.exec(cursor) ?? []
   if (Number(owner) !== account) rejectRequest('invalidQuery', errorMessages.invalidCursor)
   return Number(seq)
@@ -79,8 +79,8 @@ function toBody({ id: _, seq: __, ...shown }: Row): Plant {
 }
 
 /** Rejects a request. The message is that of the error catalogue by default. */
-export function rejectRequest(name: ErrorName, message = errorReasons[name], headers = {}): never {
-  const head = readHead({ status: statusOf(name), headers: new Headers(headers) })
+export function rejectRequest(name: ErrorName, message = errorReasons[name]): never {
+  const head = readHead({ status: statusOf(name), headers: new Headers() })
   throw new ApiError({ error: errorCodes[name], message }, head, {})
 }
 

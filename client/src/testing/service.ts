@@ -1,39 +1,13 @@
 /** How the fake responds to a request: as the service, with its order of checks. */
 import { ApiError } from '../errors.ts'
-import { type ErrorName, errorCodes, errorMessages, limits } from '../generated/error-codes.ts'
-// biome-ignore lint/suspicious/noImportCycles: what is generated takes only types from here.
+import { type ErrorName, errorCodes, errorMessages } from '../generated/error-codes.ts'
 import { requestRules } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
 import type { FetchInit, FetchResponse, Signal } from '../options.ts'
-import { isObject, orUndefined } from '../values.ts'
-import { type Int64s, readJson, whyNotExact, writeJson } from '../wire/json.ts'
+import { orUndefined } from '../values.ts'
+import { writeJson } from '../wire/json.ts'
+import { readInput, type Scope } from './input.ts'
 import { type Account, type Handler, handlers, type OperationResult, rejectRequest, statusOf } from './operations.ts'
-
-/** A scope of a token. */
-type Scope = 'read' | 'write'
-
-/** What the service accepts as the value of a field. */
-interface Rule {
-  readonly required?: boolean
-  readonly type: string
-  readonly isNullable?: boolean
-  readonly values?: readonly unknown[]
-  readonly items?: Rule
-  readonly fields?: Rules
-  /** The limits of a number, or of the length of a text or a list. */
-  readonly minimum?: number | bigint
-  readonly maximum?: number | bigint
-  readonly pattern?: string
-  /** What it says about another value. */
-  readonly message: string
-}
-
-type Rules = Readonly<Record<string, Rule>>
-
-/** The scope that an operation needs, and the fields of each part of its request. */
-export interface RequestRules extends Readonly<Record<'path' | 'query' | 'body', Rules>> {
-  readonly scope: Scope
-}
 
 /** A token of the fake. */
 export interface FakeToken {
@@ -142,147 +116,40 @@ function respond(
     const { operation, segments, query } = findOperation(service, request)
     const account = authenticate(service, token, requestRules[operation].scope)
     const input = readInput(operation, segments, query, request.body)
-    const { body, page } = handle(service, operation, input, account)
-    const link = page ? { link: writeLinks(query, page) } : {}
-    return jsonResponse(routes[operation].status, body, link)
+    const { body, page } = (handlers[operation] as Handler<unknown, unknown>)(input, account)
+    return jsonResponse(routes[operation].status, body, page && { link: writeLinks(query, page) })
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    return jsonResponse(error.status, error.body, Object.fromEntries(error.headers as Headers))
+    return jsonResponse(error.status, error.body)
   }
 }
 
-/**
- * Finds the operation of a request, and what its path and query say. Of several paths that match, the one counts whose
- * first segment that differs is literal, and no other for any method.
- */
+/** Finds the operation of a request, and what its path and query say. */
 function findOperation({ baseUrl }: FakeService, { method, url }: FakeRequest) {
-  const [path = '', ...rest] = url.replace(baseUrl, '').split('?')
-  const query = rest.join('?')
-  const matches = (Object.keys(routes) as OperationName[]).flatMap((operation) => {
-    const pattern = routes[operation].path.replaceAll('.', '\\.').replace(PARAMETER, '(?<$1>[^/]+)')
-    const match = new RegExp(`^${pattern}$`).exec(path)
+  const [path = '', query = ''] = url.replace(baseUrl, '').split(/\?(.*)/s)
+  // Text in a path comes before a parameter at the same place, as in the service.
+  const atPath = (Object.keys(requestRules) as OperationName[]).flatMap((operation) => {
+    const match = new RegExp(requestRules[operation].pattern).exec(path)
     return match ? [{ operation, segments: match.groups ?? {}, query }] : []
   })
-  const [first] = matches.map(({ operation }) => shapeOf(operation)).sort()
-  if (first === undefined) rejectRequest('notFound')
-  const atPath = matches.filter(({ operation }) => shapeOf(operation) === first)
-  const methods = atPath.map(({ operation }) => routes[operation].method)
-  const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort().join(', ')
-  const message = errorMessages.methodNotAllowed.replace('{methods}', allow)
-  return atPath[methods.indexOf(method)] ?? rejectRequest('methodNotAllowed', message, { allow })
-}
-
-/** A parameter in the path of a route. */
-const PARAMETER = /\{(\w+)\}/g
-
-/** Returns the path of an operation in which each parameter is the same, and sorted after any text. */
-function shapeOf(operation: OperationName): string {
-  return routes[operation].path.replace(PARAMETER, '\uffff')
+  const error = atPath.length > 0 ? 'methodNotAllowed' : 'notFound'
+  return atPath.find(({ operation }) => routes[operation].method === method) ?? rejectRequest(error)
 }
 
 /** Returns the account of a token that is valid and has a scope. */
-function authenticate({ tokens }: FakeService, token: string | undefined, scope: Scope): string {
+function authenticate(service: FakeService, token: string | undefined, scope: Scope): Account {
   if (token === undefined) return rejectRequest('tokenMissing')
-  const { account, scopes, expiresAt } = tokens.get(token) ?? rejectRequest('tokenInvalid')
+  const { account, scopes, expiresAt } = service.tokens.get(token) ?? rejectRequest('tokenInvalid')
   if (expiresAt && expiresAt <= new Date()) rejectRequest('tokenEnded')
   if (!scopes.includes(scope)) rejectRequest('scopeMissing', errorMessages.scopeMissing.replace('{scope}', scope))
-  return account
+  return accountOf(service, account)
 }
 
-/**
- * Checks the parts of a request, and reads the input of an operation from them.
- *
- * @throws {ApiError} of the first part that is invalid, with all that is wrong in it
- */
-function readInput(
-  operation: OperationName,
-  segments: Readonly<Record<string, string>>,
-  query: string,
-  body: string,
-): object {
-  const rules = requestRules[operation]
-  const parameters = new URLSearchParams(`?${query}`)
-  const { body: isSent, int64s } = routes[operation]
-  const json = isSent && readBody(body, int64s)
-  // A malformed escape becomes U+0000, which is invalid in every path.
-  const fields = check('notFound', rules.path, (name, rule) =>
-    readText(orUndefined(() => decodeURIComponent(segments[name] ?? '')) ?? '\0', rule),
-  )
-  const isReadable = orUndefined(() => decodeURIComponent(query)) !== undefined
-  const isQueryValid = isReadable && [...parameters].length <= limits.parameters
-  // One of an operation without parameters is not looked at.
-  if (Object.keys(rules.query).length > 0 && !isQueryValid) rejectRequest('invalidQuery', errorMessages.malformedQuery)
-  return {
-    ...fields,
-    ...check('invalidQuery', rules.query, (name, rule) => {
-      const values = parameters.getAll(name).map((text) => readText(text, rule.items ?? rule))
-      return rule.items && values.length > 0 ? values : values.length > 1 ? REPEATED : values[0]
-    }),
-    ...check('invalidBody', rules.body, (name) => json?.[name]),
-  }
-}
-
-/** Stands for a parameter that was sent twice. */
-const REPEATED = Symbol('repeated')
-
-/** Parses a body. What is no integer at the place of an int64 stays as it is, so that the check rejects it. */
-function readBody(body: string, int64s: Int64s = {}): Readonly<Record<string, unknown>> {
-  if (new Blob([body]).size > limits.bodyBytes) rejectRequest('bodyTooLarge', errorMessages.bodyTooLarge)
-  const json: unknown = orUndefined(() => readJson(body, int64s)) ?? orUndefined(() => JSON.parse(body))
-  if (json === undefined) rejectRequest('malformedJson')
-  return isObject(json) ? json : rejectRequest('invalidBody', 'The body must be an object')
-}
-
-/** Reads text as a value of a type. Text that is none stays text, so that the check rejects it. */
-function readText(text: string, { type }: Rule): unknown {
-  if (type === 'boolean' && /^(true|false)$/.test(text)) return text === 'true'
-  if (type !== 'integer' || !/^(0|-?[1-9]\d*)$/.test(text)) return text
-  return Number.isSafeInteger(Number(text)) ? Number(text) : BigInt(text)
-}
-
-/**
- * Checks the fields of a part of a request, and returns those that it has. Names all that are
- * wrong, as the service does.
- */
-function check(error: ErrorName, rules: Rules, read: (name: string, rule: Rule) => unknown): object {
-  const values = Object.entries(rules).map(([name, rule]) => [name, read(name, rule), rule] as const)
-  const wrong = values.flatMap(([name, value, rule]) => explain(name, value, rule))
-  const more = wrong.length > limits.issues ? [`and ${wrong.length - limits.issues} more`] : []
-  if (wrong.length > 0) rejectRequest(error, [...wrong.slice(0, limits.issues), ...more].join('; '))
-  return Object.fromEntries(values.filter(([, value]) => value !== undefined))
-}
-
-/** Explains what is wrong with a value at a path, in the words of the service; empty if nothing is. */
-function explain(path: string, value: unknown, rule: Rule): string[] {
-  const { required, isNullable, type, values = [value], items, message } = rule
-  if (value === undefined) return required ? [`${path}: is required`] : []
-  if (value === null && isNullable) return []
-  if (value === REPEATED) return [`${path}: ${errorMessages.duplicateParameter}`]
-  const isInteger = typeof value === 'bigint' || Number.isSafeInteger(value)
-  const types: Record<string, boolean> = { integer: isInteger, array: Array.isArray(value), object: isObject(value) }
-  if (!(types[type] ?? typeof value === type) || !values.includes(value)) return [`${path}: ${message}`]
-  const { fields = items ? Object(value) : {}, minimum = -Infinity, maximum = Infinity, pattern = '' } = rule
-  const parts = Object.keys(fields).flatMap((key) =>
-    explain(`${path}.${key}`, Object(value)[key], items ?? fields[key]),
-  )
-  // Compared exactly also where one is a bigint and the other is not.
-  const size: number = Object(value).length ?? value
-  const inexact = typeof value === 'string' ? whyNotExact(value) : undefined
-  const isMatch = inexact !== undefined || new RegExp(pattern, 'u').test(String(value))
-  const reasons = [inexact, !(isMatch && !(size < minimum) && !(size > maximum)) && message].filter(Boolean)
-  return [...parts, ...reasons.map((reason) => `${path}: ${reason}`)]
-}
-
-/** Handles an input that was checked. */
-export function handle(
-  { accounts }: FakeService,
-  operation: OperationName,
-  input: unknown,
-  name: string,
-): OperationResult<unknown> {
+/** Returns an account, which is empty until its first plant. */
+export function accountOf({ accounts }: FakeService, name: string): Account {
   const account = accounts.get(name) ?? { number: accounts.size, plants: new Map(), lastSeq: 0 }
   accounts.set(name, account)
-  return (handlers[operation] as Handler<unknown, unknown>)(input, account)
+  return account
 }
 
 /** Returns the `Link` header of a page: to the next one, and to its end, each with every parameter of this one. */
@@ -299,7 +166,7 @@ function respondWith(status: number, body = ''): FakeResponse {
 }
 
 /** Creates a response with a JSON body, unless that is undefined. */
-function jsonResponse(status: number, data: unknown, headers: Readonly<Record<string, string>>): FakeResponse {
+function jsonResponse(status: number, data: unknown, headers?: Readonly<Record<string, string>>): FakeResponse {
   const body = writeJson(data, undefined, 'body') ?? ''
   const type = body ? { 'content-type': 'application/json; charset=utf-8' } : undefined
   const requestId = `fake-${Math.random().toString(36).slice(2)}`

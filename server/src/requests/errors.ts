@@ -1,6 +1,6 @@
 /** What the client gets when a request fails. */
 import type { ServerResponse } from 'node:http'
-import { type ErrorBody, type ErrorName, errorCatalogue, errorMessages, limits, statusOf } from '@plant-store/contract'
+import { type ErrorBody, type ErrorName, errorCatalogue, limits, statusOf } from '@plant-store/contract'
 import { StorageError } from '@plant-store/prisma'
 import type { RequestValidationError } from '@ts-rest/express'
 import type { ErrorRequestHandler, Request } from 'express'
@@ -99,10 +99,12 @@ function toHttpError(error: unknown): HttpError {
   return unavailable(`The database is ${state}. Retry the request.`, error.retryAfter, error)
 }
 
+const MALFORMED_QUERY = 'The query must be UTF-8, percent-encoded, with at most 1000 parameters.'
+
 /** Converts ts-rest's validation error into a failure that names the fields, but never their values. */
 export function toValidationError({ pathParams, query, body }: RequestValidationError, request: Request): HttpError {
   if (pathParams) return new HttpError('notFound', describeIssues(pathParams, 'The path'))
-  if (query && !request.query) return new HttpError('invalidQuery', errorMessages.malformedQuery)
+  if (query && !request.query) return new HttpError('invalidQuery', MALFORMED_QUERY)
   if (query) return new HttpError('invalidQuery', describeIssues(query, 'The query', request.query))
   if (body) return new HttpError('invalidBody', describeIssues(body, 'The body'))
   return new HttpError('badRequest')
@@ -120,7 +122,7 @@ function describeIssues({ issues }: { readonly issues: Issues }, whole: string, 
   const sentences = issues.slice(0, limits.issues).map(({ path = [], message, code = '' }) => {
     const name = path.map(String).join('.')
     const isDuplicate = Array.isArray(query[name]) && code.startsWith('invalid_')
-    return name ? `${name}: ${isDuplicate ? errorMessages.duplicateParameter : message}` : `${whole} ${message}`
+    return name ? `${name}: ${isDuplicate ? 'must appear only once' : message}` : `${whole} ${message}`
   })
   const more = issues.length - sentences.length
   return sentences.join('; ') + (more > 0 ? `; and ${more} more` : '')

@@ -1,6 +1,6 @@
 /** What the head of a request says: whether it is HTTP as we speak it, its path and method, and its query. */
 import type { IncomingMessage } from 'node:http'
-import { type ErrorName, errorMessages, limits } from '@plant-store/contract'
+import type { ErrorName } from '@plant-store/contract'
 import type { RequestHandler } from 'express'
 import { HttpError } from './errors.ts'
 
@@ -16,6 +16,8 @@ export interface Endpoint {
  */
 const SINGLE_HEADERS = new Set(['authorization', 'content-type', 'host', 'origin', 'x-request-id'])
 const MAX_HEADERS = 1000
+/** The most parameters of a query. */
+const MAX_PARAMETERS = 1000
 
 /** A parameter in a path of the contract. */
 const PARAMETER = /\/:\w+/g
@@ -106,8 +108,9 @@ export function createHeadCheck(endpoints: readonly Endpoint[]): RequestHandler 
     // The metrics name it also where no route is called.
     context.path = found.path
     if (!found.allowed.includes(method)) {
-      const message = errorMessages.methodNotAllowed.replace('{methods}', found.allow)
-      throw new HttpError('methodNotAllowed', message, { headers: { Allow: found.allow } })
+      throw new HttpError('methodNotAllowed', `Method not allowed. Use ${found.allow}.`, {
+        headers: { Allow: found.allow },
+      })
     }
     if (method === 'OPTIONS') response.set('Allow', found.allow).status(204).end()
     else next()
@@ -130,7 +133,7 @@ export function readQuery(text: string | null): Record<string, string | readonly
     return undefined
   }
   const parameters = [...new URLSearchParams(`?${text}`)]
-  if (parameters.length > limits.parameters) return undefined
+  if (parameters.length > MAX_PARAMETERS) return undefined
   const byName = Map.groupBy(parameters, ([name]) => name)
   return Object.fromEntries(
     [...byName].map(([name, pairs]) => {
