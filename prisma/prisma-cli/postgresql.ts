@@ -52,8 +52,8 @@ export async function openForSchemaEngine(url: string): Promise<SchemaEngineData
 
 /** Runs a statement on a connection of its own. */
 async function execute(address: Address, sql: string): Promise<void> {
-  const { connection, close } = openPool(address, { max: 1 })
-  await connection.executeScript(sql).finally(close)
+  await using pool = openPool(address, { max: 1 })
+  await pool.executeScript(sql)
 }
 
 /** Returns another database of the same server. */
@@ -63,8 +63,8 @@ function inDatabase(address: Address, database: string): Address {
 
 /** Returns a connection for the schema engine, whose locks it holds. It connects at the first query. */
 async function connect(address: Address): Promise<SqlDriverAdapter> {
-  const { driver, connection, close } = openPool(address, { max: 1 })
-  const [row] = await connection.query('SELECT current_schema() AS name')
+  const { driver, query, [Symbol.asyncDispose]: dispose } = openPool(address, { max: 1 })
+  const [[schemaName] = ['']] = await query<[string]>('SELECT current_schema()')
   const restoreChars = readCharColumns(driver)
   const adapter = await new PrismaPg(driver).connect()
   const queryRaw = adapter.queryRaw.bind(adapter)
@@ -72,8 +72,8 @@ async function connect(address: Address): Promise<SqlDriverAdapter> {
     queryRaw: (query: SqlQuery) => queryRaw(query).then(restoreChars).catch(noMigrationsYet),
     // Sent whole: the adapter splits a script at every semicolon.
     executeScript: async (sql: string) => void (await adapter.executeRaw({ sql, args: [], argTypes: [] })),
-    getConnectionInfo: () => ({ schemaName: String(row?.['name']), supportsRelationJoins: false }),
-    dispose: close,
+    getConnectionInfo: () => ({ schemaName, supportsRelationJoins: false }),
+    dispose,
   })
 }
 

@@ -12,7 +12,7 @@ export interface Engine {
   readonly subject: string
   /** What it runs for requests. */
   readonly statements: Statements
-  /** Selects the names of all tables but the engine's own, as `name`. */
+  /** Selects the names of all tables but the engine's own. */
   readonly selectTables: string
   /** The type of a time in the table of applied migrations. */
   readonly timeType: string
@@ -80,10 +80,15 @@ export interface WriteStatement {
   readonly mayRunTwice: boolean
 }
 
-/** A connection for one task. Disposing closes it: what is not committed is undone. */
+/**
+ * A connection of one task, outside of what requests do. Disposing closes it: what is not committed is undone. The first
+ * parameter of a statement is `$1`.
+ */
 export interface Session extends AsyncDisposable {
-  /** What its statements run on. */
-  readonly connection: Connection
+  /** Runs a statement, and returns its rows. */
+  query<Row extends unknown[]>(sql: string, ...values: SqlValue[]): Promise<Row[]>
+  /** Runs several statements. */
+  executeScript(script: string): Promise<void>
 }
 
 /** A connection with a transaction. */
@@ -127,14 +132,6 @@ export interface Statements {
    * rather than one that never does.
    */
   readonly selectTokens: ReadStatement
-}
-
-/** A connection of one task, outside of what requests do. The first parameter of a statement is `$1`. */
-export interface Connection {
-  /** Runs a statement, and returns its rows as objects by column name. */
-  query<Row = Record<string, unknown>>(sql: string, ...values: SqlValue[]): Promise<Row[]>
-  /** Runs several statements. */
-  executeScript(script: string): Promise<void>
 }
 
 /** What a statement takes. */

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { loadEngine } from './address.ts'
-import { type Connection, type Engine, type OnProgress, type OnWaiting, StorageError } from './engine.ts'
+import { type Engine, type OnProgress, type OnWaiting, type Session, StorageError } from './engine.ts'
 import { retry, TIMES } from './patience.ts'
 
 /** One folder of `migrations/`. */
@@ -19,13 +19,8 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
   return Promise.all(names.sort().map(async (name) => ({ name, script: await read(name) })))
 }
 
-/** A migration that a database has. */
-interface AppliedMigration {
-  readonly name: string
-  readonly checksum: string
-  /** Null: it was interrupted. As text, since the driver reads no time of another date style. */
-  readonly finishedAt: string | null
-}
+/** A migration that a database has; one that is not finished was interrupted. */
+type AppliedMigration = [name: string, checksum: string, isFinished: boolean | bigint]
 
 const HISTORY = '_prisma_migrations'
 /**
@@ -46,7 +41,7 @@ const createHistory = (time: string) => `
     applied_steps_count INTEGER NOT NULL DEFAULT 0
   )`
 const SELECT_APPLIED = `
-  SELECT migration_name AS name, checksum, CAST(finished_at AS TEXT) AS "finishedAt"
+  SELECT migration_name, checksum, finished_at IS NOT NULL
   FROM _prisma_migrations WHERE rolled_back_at IS NULL ORDER BY migration_name`
 const INSERT_APPLIED = `
   INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name", "started_at", "finished_at", "applied_steps_count")
@@ -88,9 +83,8 @@ export async function migrateDatabase(
     pending.length === migrations.length,
   )
   await using transaction = await engine.beginWriting(onWaiting)
-  const { connection, commit } = transaction
-  const applied = await applyMigrations(connection, engine, migrations, onMigration)
-  await commit()
+  const applied = await applyMigrations(transaction, engine, migrations, onMigration)
+  await transaction.commit()
   return { applied: applied.map(({ name }) => name) }
 }
 
@@ -112,7 +106,7 @@ export async function checkMigrated(url: string, folder?: string): Promise<void>
 async function findPending(engine: Engine, migrations: readonly Migration[]): Promise<Migration[]> {
   const find = async () => {
     await using session = await engine.beginReading()
-    return await pendingMigrations(session.connection, engine, migrations)
+    return await pendingMigrations(session, engine, migrations)
   }
   return retry(find, TIMES.task)
 }
@@ -123,38 +117,37 @@ async function findPending(engine: Engine, migrations: readonly Migration[]): Pr
  * @throws {StorageError} if the database's history does not match the migrations
  */
 async function pendingMigrations(
-  connection: Connection,
+  session: Session,
   { subject, selectTables }: Engine,
   migrations: readonly Migration[],
 ): Promise<Migration[]> {
-  const tables = await connection.query<{ name: string }>(selectTables)
+  const tables = (await session.query<[name: string]>(selectTables)).map(([name]) => name)
   const rejectOther = (has: string) => {
     const reason = `it has ${has}, but not the plant store's; point DATABASE_URL at another database`
     throw new StorageError(`${subject} belongs to another program: ${reason}`)
   }
-  const hasHistory = tables.some(({ name }) => name === HISTORY)
-  const applied = hasHistory ? await connection.query<AppliedMigration>(SELECT_APPLIED) : []
+  const applied = tables.includes(HISTORY) ? await session.query<AppliedMigration>(SELECT_APPLIED) : []
   // Also where it has the table of a program that has applied none yet, or has rolled them back.
   if (applied.length === 0) {
-    const other = tables.find(({ name }) => !OF_TOOLS.test(name))
-    if (other) rejectOther(`the table "${other.name}"`)
+    const other = tables.find((name) => !OF_TOOLS.test(name))
+    if (other !== undefined) rejectOther(`the table "${other}"`)
     return [...migrations]
   }
 
   const ours = new Map(migrations.map((migration) => [migration.name, migration]))
-  if (!applied.some(({ name }) => ours.has(name))) rejectOther('migrations')
+  if (!applied.some(([name]) => ours.has(name))) rejectOther('migrations')
   for (const each of applied) {
-    const mismatch = findMismatch(each, ours.get(each.name))
+    const mismatch = findMismatch(each, ours.get(each[0]))
     if (mismatch) throw new StorageError(`${subject} ${mismatch}`)
   }
   // A name may be there twice: `pg_dump --data-only` into a migrated database.
-  for (const { name } of applied) ours.delete(name)
+  for (const [name] of applied) ours.delete(name)
   return [...ours.values()]
 }
 
 /** Returns why a migration that a database has is not ours, and what to do; undefined: it is ours. */
-function findMismatch({ name, checksum, finishedAt }: AppliedMigration, ours?: Migration): string | undefined {
-  if (finishedAt === null) {
+function findMismatch([name, checksum, isFinished]: AppliedMigration, ours?: Migration): string | undefined {
+  if (!isFinished) {
     return `is incomplete because the migration ${name} was interrupted: restore a backup, or fix it and run \`npm run prisma -- migrate resolve\` in the repository`
   }
   if (!ours) {
@@ -165,30 +158,30 @@ function findMismatch({ name, checksum, finishedAt }: AppliedMigration, ours?: M
 }
 
 /**
- * Applies the pending migrations on this connection, within its transaction, as `prisma migrate deploy` does.
+ * Applies the pending migrations within a transaction, as `prisma migrate deploy` does.
  *
  * @returns the migrations that were applied
  * @throws {StorageError} if the history does not match, or a migration fails
  */
 async function applyMigrations(
-  connection: Connection,
+  session: Session,
   engine: Engine,
   migrations: readonly Migration[],
   onMigration?: MigrateOptions['onMigration'],
 ): Promise<Migration[]> {
   // Another process may have been faster, of this version or a newer one.
-  const pending = await pendingMigrations(connection, engine, migrations)
+  const pending = await pendingMigrations(session, engine, migrations)
   let step = ''
   try {
-    if (pending.length === migrations.length) await connection.executeScript(createHistory(engine.timeType))
+    if (pending.length === migrations.length) await session.executeScript(createHistory(engine.timeType))
     for (const [index, migration] of pending.entries()) {
       const { name, script } = migration
       onMigration?.(name, index, pending.length)
       const startedAt = new Date().toISOString()
       step = `the migration ${name} failed with: `
-      await connection.executeScript(script)
+      await session.executeScript(script)
       const times = [startedAt, new Date().toISOString()]
-      await connection.query(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, ...times)
+      await session.query(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, ...times)
     }
   } catch (cause) {
     const ofDatabase = cause instanceof StorageError

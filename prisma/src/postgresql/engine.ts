@@ -54,17 +54,15 @@ async function open(address: Address, { patience = TIMES.request }: OpenOptions)
   const { PrismaClient } = await import('../generated/postgresql/client.ts')
   const subject = describeDatabase(address)
   const limit = attemptLimit(patience)
-  const pool = openSharedPool(address, limit + TIMES.silence)
-  const check = (writes: boolean) => checkGuarantees(pool.connection, subject, writes)
-  const schemaName = await usePool(pool, async ({ connection }) => {
-    // Another transaction may have the lock on the order of plants: the database is busy.
-    const acceptLock = (error: unknown) => {
-      if (!(error instanceof StorageError && error.fault === 'locked')) throw error
-    }
-    await retry(() => check(true).catch(acceptLock), TIMES.task)
-    const [row] = await connection.query(`SELECT nspname AS name FROM pg_namespace WHERE oid = ${SCHEMA}`)
-    return String(row?.['name'])
-  })
+  await using opened = new AsyncDisposableStack()
+  const pool = opened.use(openSharedPool(address, limit + TIMES.silence))
+  const check = (writes: boolean) => checkGuarantees(pool, subject, writes)
+  // Another transaction may have the lock on the order of plants: the database is busy.
+  const acceptLock = (error: unknown) => {
+    if (!(error instanceof StorageError && error.fault === 'locked')) throw error
+  }
+  await retry(() => check(true).catch(acceptLock), TIMES.task)
+  const [[schemaName] = ['']] = await pool.query<[string]>(`SELECT nspname FROM pg_namespace WHERE oid = ${SCHEMA}`)
   const gate = createWriteGate(patience, pool.lateError)
   const run: RunStatement = (statement, query) => {
     if (statement.kind === 'read') {
@@ -75,33 +73,25 @@ async function open(address: Address, { patience = TIMES.request }: OpenOptions)
   }
   const runNamed = (statement: ReadStatement | WriteStatement, values: SqlValue[]) =>
     run(statement, { name: address.isPooled ? undefined : NAMES.get(statement), text: statement.sql, values })
+  const adapter = await createClientAdapter(run, schemaName)
+  const running = opened.move()
   return {
     read: async <Row extends unknown[]>(statement: ReadStatement, values: SqlValue[]) =>
       (await runNamed(statement, values)).rows as Row[],
     write: async (statement, values) => (await runNamed(statement, values)).rowCount ?? 0,
-    prisma: createPrisma(PrismaClient, await createClientAdapter(run, schemaName)),
+    prisma: createPrisma(PrismaClient, adapter),
     probe: () => gate.probe(check),
-    close: pool.close,
+    close: () => running.disposeAsync(),
   }
 }
 
 /** Opens a connection that only reads, on a server that has all that was confirmed. */
 async function beginReading(address: Address): Promise<Session> {
-  const pool = openPool(address, { max: 1, query_timeout: TIMES.task + TIMES.silence })
-  return usePool(pool, async ({ connection, close }) => {
-    await connection.query(`SELECT 1 WHERE ${ON_PRIMARY}`)
-    return { connection, [Symbol.asyncDispose]: close }
-  })
-}
-
-/** Uses a pool, and closes it where that fails. */
-async function usePool<Result>(pool: Pool, run: (pool: Pool) => Promise<Result>): Promise<Result> {
-  try {
-    return await run(pool)
-  } catch (error) {
-    await pool.close()
-    throw error
-  }
+  await using opened = new AsyncDisposableStack()
+  const pool = opened.use(openPool(address, { max: 1, query_timeout: TIMES.task + TIMES.silence }))
+  await pool.query(`SELECT WHERE ${ON_PRIMARY}`)
+  opened.move()
+  return pool
 }
 
 /** Begins a transaction in which nothing can be written, on the primary. */

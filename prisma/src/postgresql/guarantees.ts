@@ -1,4 +1,4 @@
-import { type Connection, StorageError } from '../engine.ts'
+import { type Session, StorageError } from '../engine.ts'
 import { TIMES } from '../patience.ts'
 import { plantRights } from '../plants.ts'
 import { DURABLY, ON_PRIMARY } from './statements.ts'
@@ -43,8 +43,7 @@ const checkOf = (writes: boolean) => `
   ROLLBACK`
 
 const SELECT_SETTINGS = `
-  SELECT current_setting('server_version') AS version, current_setting('server_encoding') AS encoding,
-    current_setting('transaction_isolation') AS isolation`
+  SELECT current_setting('server_version'), current_setting('server_encoding'), current_setting('transaction_isolation')`
 
 /**
  * Checks the server's version, and settings that cannot be a condition of each statement: they may change at any time.
@@ -52,8 +51,8 @@ const SELECT_SETTINGS = `
  * @param subject names the database in messages
  * @throws {StorageError} if one of them breaks a promise
  */
-export async function checkServer(connection: Connection, subject: string): Promise<void> {
-  const [{ version, encoding, isolation } = {}] = await connection.query(SELECT_SETTINGS)
+export async function checkServer(session: Session, subject: string): Promise<void> {
+  const [[version, encoding, isolation] = []] = await session.query(SELECT_SETTINGS)
   const reject = (reason: string) => {
     throw new StorageError(`${subject} ${reason}`)
   }
@@ -73,7 +72,7 @@ export async function checkServer(connection: Connection, subject: string): Prom
  * @param writes whether a plant is written and undone, which needs room; otherwise nothing is
  * @throws {StorageError} if a setting or the schema breaks a promise, a right or a table is missing, or one is locked
  */
-export async function checkGuarantees(connection: Connection, subject: string, writes: boolean): Promise<void> {
-  await checkServer(connection, subject)
-  await connection.executeScript(checkOf(writes))
+export async function checkGuarantees(session: Session, subject: string, writes: boolean): Promise<void> {
+  await checkServer(session, subject)
+  await session.executeScript(checkOf(writes))
 }

@@ -1,4 +1,4 @@
-import type { Connection, OnWaiting, Transaction } from '../engine.ts'
+import type { OnWaiting, Transaction } from '../engine.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { checkServer } from './guarantees.ts'
 import { openPool } from './pool.ts'
@@ -27,12 +27,12 @@ const OBJECTS = `(
   ) AS objects (kind, oid, name, namespace, owner, rights)
   JOIN pg_roles ON pg_roles.oid = owner AND rolname = current_user WHERE namespace = ${SCHEMA}`
 
-const SELECT_OBJECTS = `SELECT coalesce(json_agg(kind || objects.oid), '[]')::text AS names FROM ${OBJECTS}`
+const SELECT_OBJECTS = `SELECT coalesce(json_agg(kind || objects.oid), '[]')::text FROM ${OBJECTS}`
 
 /** Selects statements that take the rights of all roles but the owner to what is not in a list of objects. */
 const SELECT_REVOKES = `
   SELECT DISTINCT format('REVOKE ALL ON %s %s FROM %s CASCADE', kind, name,
-    CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) AS sql
+    CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END)
   FROM (SELECT kind, name, owner, (aclexplode(rights)).grantee FROM ${OBJECTS}
     AND kind || objects.oid NOT IN (SELECT json_array_elements_text($1::json))) AS granted
   WHERE grantee <> owner`
@@ -46,28 +46,23 @@ const SELECT_REVOKES = `
 export async function beginMigration(address: Address, onWaiting?: OnWaiting): Promise<Transaction> {
   const subject = describeDatabase(address)
   await using opened = new AsyncDisposableStack()
-  const pool = openPool(address, { max: 1 })
-  opened.defer(pool.close)
+  const pool = opened.use(openPool(address, { max: 1 }))
   // A server would not start on what is created otherwise.
-  await checkServer(pool.connection, subject)
-  const { connection, commit } = opened.use(await pool.beginTransaction(WITHOUT_LIMITS))
-  const [lock] = await connection.query(`SELECT pg_try_advisory_xact_lock(${LOCK}) AS "isFree"`)
-  if (!lock?.['isFree']) onWaiting?.(`${subject} is being migrated by another process: waiting for it`)
-  await connection.executeScript(`SELECT pg_advisory_xact_lock(${LOCK}); ${USE_SCHEMA}`)
-  const [before] = await connection.query<{ names: string }>(SELECT_OBJECTS)
+  await checkServer(pool, subject)
+  const transaction = opened.use(await pool.beginTransaction(WITHOUT_LIMITS))
+  const { query, executeScript } = transaction
+  const [[isFree] = []] = await query(`SELECT pg_try_advisory_xact_lock(${LOCK})`)
+  if (!isFree) onWaiting?.(`${subject} is being migrated by another process: waiting for it`)
+  await executeScript(`SELECT pg_advisory_xact_lock(${LOCK}); ${USE_SCHEMA}`)
+  const [[objects] = ['']] = await query<[names: string]>(SELECT_OBJECTS)
   const running = opened.move()
   return {
-    connection,
+    query,
+    executeScript,
     async commit() {
-      await revokeRights(connection, String(before?.names))
-      await commit()
+      await executeScript((await query(SELECT_REVOKES, objects)).join('; '))
+      await transaction.commit()
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
-}
-
-/** Takes from other roles the rights to what this user owns, except for the objects of a list. */
-async function revokeRights(connection: Connection, others: string): Promise<void> {
-  const statements = await connection.query<{ sql: string }>(SELECT_REVOKES, others)
-  await connection.executeScript(statements.map(({ sql }) => sql).join('; '))
 }

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
-import type { Connection, SqlValue, StorageError, Transaction } from '../engine.ts'
+import type { Session, StorageError, Transaction } from '../engine.ts'
 import { TIMES } from '../patience.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { describeError, lateError, translate } from './errors.ts'
@@ -37,21 +37,17 @@ export type RunQuery = (query: Query) => Promise<pg.QueryArrayResult>
  *   with an error that names the pool, as does what gets no response in time;
  * - silent, once a statement has had no response for so long that its connection is given up: all are closed, since each
  *   of the others would need as long to notice it;
- * - closing, from `close` on: statements in flight have a moment to end.
+ * - closing, once it is disposed of: statements in flight have a moment to end.
  */
-export interface Pool {
+export interface Pool extends Session {
   /** The driver's own pool. */
   readonly driver: pg.Pool
   /** Runs a statement on any of them. */
   readonly run: RunQuery
-  /** All of them, as one. */
-  readonly connection: Connection
   /** Begins a transaction, on one of them, with a script. */
   beginTransaction(script?: string): Promise<PoolTransaction>
   /** Creates the error of a statement that is given up. */
   lateError(): StorageError
-  /** Closes the connections. */
-  close(): Promise<void>
 }
 
 /** A transaction on a connection of a pool. */
@@ -169,7 +165,7 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
   return {
     driver: pool,
     run,
-    connection: toConnection(run),
+    ...toSession(run),
     lateError: () => giveUp(),
 
     async beginTransaction(script = '') {
@@ -177,7 +173,7 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
       return beginOn(client, runOn(client), script)
     },
 
-    async close() {
+    async [Symbol.asyncDispose]() {
       setTimeout(disconnect, TIMES.close).unref()
       await pool.end()
       // A server that never confirms the end of a connection must not keep the process running.
@@ -200,7 +196,7 @@ async function beginOn(client: pg.PoolClient, run: RunQuery, script: string): Pr
   }
   try {
     await run({ text: `${BEGIN}; ${script}` })
-    return { run, connection: toConnection(run), commit, [Symbol.asyncDispose]: end }
+    return { run, ...toSession(run), commit, [Symbol.asyncDispose]: end }
   } catch (error) {
     await end()
     throw error
@@ -213,13 +209,10 @@ const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; SELECT ${IN_UTC}`
 // Sent together: PostgreSQL applies changed settings only before it reads what follows.
 const COMMIT = `SELECT WHERE ${ON_PRIMARY} AND ${DURABLY}; COMMIT`
 
-/** Makes a connection of what runs statements. */
-function toConnection(run: RunQuery): Connection {
+/** Returns the methods of a session on what runs statements. */
+function toSession(run: RunQuery): Pick<Session, 'query' | 'executeScript'> {
   return {
-    async query<Row>(text: string, ...values: SqlValue[]) {
-      const { fields, rows } = await run({ text, values })
-      return rows.map((row) => Object.fromEntries(fields.map(({ name }, index) => [name, row[index]])) as Row)
-    },
+    query: async <Row>(text: string, ...values: unknown[]) => (await run({ text, values })).rows as Row[],
     executeScript: async (script) => void (await run({ text: script })),
   }
 }

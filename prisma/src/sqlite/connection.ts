@@ -2,7 +2,6 @@
 
 import { DatabaseSync, type SQLInputValue, type StatementColumnMetadata } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import type { Connection, SqlValue } from '../engine.ts'
 import { codeOf, translate } from './errors.ts'
 
 /** What a result may hold: a piece of a list is bytes, and by hand, any text may be. */
@@ -33,13 +32,11 @@ export interface ConnectOptions {
   readonly readonly?: boolean
   /** How long SQLite waits for another connection's lock, which blocks the thread, in milliseconds. Default: 0. */
   readonly timeout?: number
-  /** Whether connections of this process share what they read, and its locks. Default: private. */
-  readonly cache?: 'private' | 'shared'
 }
 
 /** Returns the `file:` URL of a file that SQLite opens and never creates, whatever its name is. */
-export function locate(file: string, parameters: Readonly<Record<string, string>>): string {
-  return `${pathToFileURL(file)}?${new URLSearchParams(parameters)}`
+export function locate(file: string, mode: 'ro' | 'rw'): string {
+  return `${pathToFileURL(file)}?mode=${mode}`
 }
 
 /** Reads the schema. At the first statement, SQLite opens the log and its index. */
@@ -53,10 +50,7 @@ const MAX_PREPARED = 100
  *
  * @throws {StorageError} if it cannot be opened
  */
-export function connect(
-  file: string,
-  { readonly = false, timeout = 0, cache = 'private' }: ConnectOptions = {},
-): FileConnection {
+export function connect(file: string, { readonly = false, timeout = 0 }: ConnectOptions = {}): FileConnection {
   const translated = <Result>(operation: () => Result): Result => {
     try {
       return operation()
@@ -66,7 +60,7 @@ export function connect(
   }
   // Integers above 2^53 are read exactly.
   const options = { timeout, readBigInts: true, returnArrays: true, defensive: true }
-  const url = file === ':memory:' ? file : locate(file, { mode: readonly ? 'ro' : 'rw', cache })
+  const url = file === ':memory:' ? file : locate(file, readonly ? 'ro' : 'rw')
   const sqlite = translated(() => new DatabaseSync(url, options))
   const prepared = new Map<string, ReturnType<typeof prepare>>()
 
@@ -111,18 +105,4 @@ function toInput(parameters: Parameters): SQLInputValue[] {
     Object.fromEntries(values.map((value, index) => [index + 1, value])),
   ]
   return ('inOrder' in parameters ? parameters.inOrder : numbered(parameters)) as SQLInputValue[]
-}
-
-/** Makes the connection of a task of what runs statements. */
-export function toConnection(
-  run: (sql: string, parameters: Parameters, needsColumns: boolean) => Result | Promise<Result>,
-  executeScript: (script: string) => void | Promise<void>,
-): Connection {
-  return {
-    async query<Row>(sql: string, ...values: SqlValue[]) {
-      const { columns, rows } = await run(sql, values, true)
-      return rows.map((row) => Object.fromEntries(columns.map(({ name }, index) => [name, row[index]])) as Row)
-    },
-    executeScript: async (script) => executeScript(script),
-  }
 }

@@ -6,8 +6,8 @@ import { StorageError } from '../engine.ts'
 import { createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
 import { createPrisma } from '../prisma-client.ts'
 import { backup, syncFolder } from './backup.ts'
-import { connect, READ_SCHEMA, type Result, toConnection } from './connection.ts'
-import { MOVED, stateError, translate, WRITER_LATE } from './errors.ts'
+import { connect, READ_SCHEMA, type Result } from './connection.ts'
+import { stateError, translate, WRITER_LATE } from './errors.ts'
 import { connectGuarded, statOf } from './file-guard.ts'
 import { checkFileSystem } from './file-system.ts'
 import { createClientAdapter, type RunStatement } from './prisma-adapter.ts'
@@ -37,7 +37,7 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
     create: () => createFile(file, hasOwnFolder),
     backup: async (target, onProgress) => backup(existingFile(file), target, onProgress),
     beginReading: async () => beginReading(existingFile(file)),
-    beginWriting: async () => openInThread(existingFile(file), { script: MIGRATION }),
+    beginWriting: async () => openInThread(existingFile(file), MIGRATION),
   }
 }
 
@@ -79,11 +79,6 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
   const gate = createWriteGate(patience, lateError)
   let damage: unknown
 
-  function requireNotReplaced(): void {
-    const moved = reader.findMoved()
-    if (moved?.isReplaced) throw stateError(moved.name, MOVED)
-  }
-
   function noteDamage(error: unknown): never {
     if (error instanceof StorageError && error.fault === 'damaged') damage ??= error
     throw error
@@ -94,8 +89,6 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
       return reader.run(...args)
     } catch (error) {
       noteDamage(error)
-    } finally {
-      requireNotReplaced()
     }
   }
 
@@ -109,7 +102,7 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
   const run: RunStatement = ({ kind, sql }, ...options) =>
     kind === 'read'
       ? retry(() => read(sql, ...options), patience)
-      : gate.run(() => write(() => writer.runDurably(sql, ...options)))
+      : gate.run(() => write(() => writer.send('runDurably', sql, ...options)))
 
   return {
     read: async <Row>(statement: ReadStatement, values: SqlValue[]) => (await run(statement, values)).rows as Row[],
@@ -117,8 +110,12 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
     prisma: createPrisma(PrismaClient, createClientAdapter(run)),
     warning: checkFileSystem(file),
 
-    // A page is written where a write has failed, or the disk looks full or read-only.
-    probe: () => gate.probe((isSuspect) => write(async () => writer.probe(isSuspect || (await looksUnwritable(file))))),
+    // Of no plants. A page is written where a write has failed, or the disk looks full or read-only.
+    probe: () =>
+      gate.probe(async (isSuspect) => {
+        const command = isSuspect || (await looksUnwritable(file)) ? 'runDurably' : 'run'
+        await write(() => writer.send(command, statements.insertPlants.sql, ['[]']))
+      }),
 
     async close() {
       // SQLite would write to files of others. The end of the process writes nothing either: threads end first, and the
@@ -174,7 +171,7 @@ async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
  */
 async function beginReading(file: string): Promise<Session> {
   const sizeOf = (suffix: string) => statOf(file + suffix)?.size ?? 0
-  if (sizeOf('-wal') > 0 || sizeOf('-journal') > 0) return openInThread(file, { script: READ_ONLY })
+  if (sizeOf('-wal') > 0 || sizeOf('-journal') > 0) return openInThread(file, READ_ONLY)
   const { run, executeScript, close } = connect(file)
   try {
     executeScript(READ_ONLY)
@@ -182,5 +179,9 @@ async function beginReading(file: string): Promise<Session> {
     close()
     throw error
   }
-  return { connection: toConnection(run, executeScript), [Symbol.asyncDispose]: async () => close() }
+  return {
+    query: async <Row>(sql: string, ...values: SqlValue[]) => run(sql, values).rows as Row[],
+    executeScript: async (script) => executeScript(script),
+    [Symbol.asyncDispose]: async () => close(),
+  }
 }

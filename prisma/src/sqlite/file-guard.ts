@@ -25,10 +25,15 @@ export interface Moved {
   readonly isLog: boolean
 }
 
-/** A connection to files that may be moved or replaced at any time. Its statements do not look at that. */
+/**
+ * A connection to files that may be moved or replaced at any time. A statement fails where one is replaced; one that
+ * may write, also where one is missing.
+ */
 export interface GuardedConnection extends FileConnection {
   /** The file, and those that SQLite keeps next to it. */
   readonly files: readonly OpenedFile[]
+  /** Runs a statement wherever the files are. */
+  readonly runUnguarded: FileConnection['run']
   /** Returns what is not in its place; undefined: everything is. */
   findMoved(): Moved | undefined
 }
@@ -58,7 +63,34 @@ export function connectGuarded(
   }
   const others = [`${file}-wal`, `${file}-shm`].map((name) => ({ name, inode: inodeOf(name) }))
   const files = known ?? [...opened, ...others.filter(({ inode }) => inode !== undefined)]
-  return { ...connection, files, findMoved: createGuard(files) }
+  const findMoved = createGuard(files)
+
+  function requireInPlace(): void {
+    const moved = findMoved()
+    if (moved && (moved.isReplaced || !options.readonly)) throw stateError(moved.name, MOVED)
+  }
+
+  /**
+   * Checks before a statement that writes, to keep it out of a log next to another database, and after any, since only
+   * then is it certain that what it wrote will be found, and that what it read is not of another file.
+   */
+  function guarded<Result>(operation: () => Result): Result {
+    if (!options.readonly) requireInPlace()
+    try {
+      return operation()
+    } finally {
+      requireInPlace()
+    }
+  }
+
+  return {
+    run: (...args) => guarded(() => connection.run(...args)),
+    runUnguarded: connection.run,
+    executeScript: (script) => guarded(() => connection.executeScript(script)),
+    close: connection.close,
+    files,
+    findMoved,
+  }
 }
 
 /**

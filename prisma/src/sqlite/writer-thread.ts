@@ -3,10 +3,9 @@
 import { parentPort } from 'node:worker_threads'
 import { StorageError } from '../engine.ts'
 import { TIMES } from '../patience.ts'
-import type { ConnectOptions, FileConnection, Parameters, Result } from './connection.ts'
-import { MOVED, stateError, toPlainError } from './errors.ts'
+import type { FileConnection, Result } from './connection.ts'
+import { toPlainError } from './errors.ts'
 import { connectGuarded, type GuardedConnection, type Moved, type OpenedFile } from './file-guard.ts'
-import { statements } from './statements.ts'
 
 /**
  * FULL: what is committed survives a power failure. The file does not store it. The write-ahead log goes back into the
@@ -18,6 +17,7 @@ const SETTINGS = `
   PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 64000000`
 
 let opened: GuardedConnection | undefined
+const connection = () => opened as GuardedConnection
 /** Whether a log that was deleted, whose content would end with this process, is back in the file. */
 let isLogSaved = false
 
@@ -29,52 +29,32 @@ export const commands = {
    * @param script the first statements; default: the settings of what writes for requests, which are checked
    * @throws {StorageError} if it cannot be used
    */
-  open(file: string, script = SETTINGS, cache: ConnectOptions['cache'] = 'private'): readonly OpenedFile[] {
-    opened = connectGuarded(file, { timeout: TIMES.busy, cache }, (connection) => {
-      connection.executeScript(script)
-      if (script === SETTINGS) checkPragmas(connection, file)
+  open(file: string, script = SETTINGS): readonly OpenedFile[] {
+    opened = connectGuarded(file, { timeout: TIMES.busy }, (unchecked) => {
+      unchecked.executeScript(script)
+      if (script === SETTINGS) checkPragmas(unchecked, file)
     })
-    const { files, findMoved } = opened
-    setInterval(() => saveLog(findMoved()), TIMES.check).unref()
-    return files
+    setInterval(saveLog, TIMES.check).unref()
+    return opened.files
   },
 
-  run: (sql: string, parameters?: Parameters, needsColumns?: boolean): Result =>
-    inPlace((connection) => connection.run(sql, parameters, needsColumns)),
+  run: (...args: Parameters<FileConnection['run']>): Result => connection().run(...args),
 
   /**
    * Runs a statement that writes. Where it changes nothing, it syncs: the database may have what a process that was
    * killed has written without a sync.
    */
-  runDurably: (sql: string, parameters?: Parameters, needsColumns?: boolean): Result =>
-    inPlace((connection) => {
-      const result = connection.run(sql, parameters, needsColumns)
-      if (result.changes === 0) writePage(connection)
-      return result
-    }),
+  runDurably(...args: Parameters<FileConnection['run']>): Result {
+    const result = connection().run(...args)
+    if (result.changes === 0) writePage()
+    return result
+  },
 
-  executeScript: (script: string): void => inPlace((connection) => connection.executeScript(script)),
-
-  /**
-   * Runs what requests write, without a plant, and undoes it.
-   *
-   * @param writesPage whether it writes to the disk
-   */
-  probe: (writesPage: boolean): void =>
-    inPlace((connection) => {
-      connection.executeScript('BEGIN IMMEDIATE')
-      try {
-        connection.run(statements.insertPlants.sql, ['[]'])
-      } finally {
-        connection.executeScript('ROLLBACK')
-      }
-      if (writesPage) writePage(connection)
-    }),
+  executeScript: (script: string): void => connection().executeScript(script),
 
   /** Closes the file, and returns whether it did: where it has a log, SQLite would write to files of others. */
   close(): boolean {
-    const moved = opened?.findMoved()
-    saveLog(moved)
+    const moved = saveLog()
     if (moved?.isReplaced && opened?.files.some(({ name }) => name.endsWith('-wal'))) return false
     opened?.close()
     opened = undefined
@@ -100,42 +80,25 @@ parentPort?.on('message', ({ name, args }: Command) => {
   }
 })
 
-/**
- * Uses the file, and checks before that it is in place, to keep a statement out of a log next to another database, and
- * after it, since only then is it certain to be found again.
- */
-function inPlace<Result>(use: (connection: FileConnection) => Result): Result {
-  const connection = opened as GuardedConnection
-  const check = () => {
-    const moved = connection.findMoved()
-    saveLog(moved)
-    if (moved) throw stateError(moved.name, MOVED)
-  }
-  check()
-  try {
-    return use(connection)
-  } finally {
-    check()
-  }
-}
-
 /** Commits a page, unchanged: SQLite then syncs the log with all that was written before. */
-function writePage(connection: FileConnection): void {
-  const [[version] = []] = connection.run('PRAGMA user_version').rows
-  connection.executeScript(`PRAGMA user_version = ${version}`)
+function writePage(): void {
+  const [[version] = []] = connection().run('PRAGMA user_version').rows
+  connection().executeScript(`PRAGMA user_version = ${version}`)
 }
 
-/** Writes the log back into the file where it was deleted, once. */
-function saveLog(moved: Moved | undefined): void {
+/** Writes the log back into the file where it was deleted, once. Returns what is not in its place. */
+function saveLog(): Moved | undefined {
+  const moved = opened?.findMoved()
   const isMissing = moved?.isLog === true && !moved.isReplaced
   isLogSaved &&= isMissing
-  if (!isMissing || isLogSaved) return
+  if (!isMissing || isLogSaved) return moved
   try {
-    const [[busy] = []] = opened?.run('PRAGMA wal_checkpoint(FULL)').rows ?? []
+    const [[busy] = []] = connection().runUnguarded('PRAGMA wal_checkpoint(FULL)').rows
     isLogSaved = Number(busy) === 0
   } catch {
     // It is tried again.
   }
+  return moved
 }
 
 /**

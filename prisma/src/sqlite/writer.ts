@@ -14,23 +14,23 @@
 
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { Transaction } from '../engine.ts'
+import type { SqlValue, Transaction } from '../engine.ts'
 import { retry, TIMES } from '../patience.ts'
-import { type ConnectOptions, toConnection } from './connection.ts'
 import { toError } from './errors.ts'
 import type { OpenedFile } from './file-guard.ts'
 import type { Command, commands, Outcome } from './writer-thread.ts'
 
 type Commands = typeof commands
 
-/** What uses a file in a thread of its own. It keeps the process running only during a command. */
-export type Writer = {
-  readonly [Name in Exclude<keyof Commands, 'open' | 'close'>]: (
-    ...args: Parameters<Commands[Name]>
-  ) => Promise<ReturnType<Commands[Name]>>
-} & {
+/** What uses a file in a thread of its own. */
+export interface Writer {
   /** The file, and those that SQLite keeps next to it. */
   readonly files: readonly OpenedFile[]
+  /** Lets the thread run a command, during which it keeps the process running. */
+  send<Name extends keyof Commands>(
+    name: Name,
+    ...args: Parameters<Commands[Name]>
+  ): Promise<ReturnType<Commands[Name]>>
   /** Closes the file and ends the thread, unless the files are not its own any more. */
   close(): Promise<void>
 }
@@ -38,23 +38,13 @@ export type Writer = {
 // This file is TypeScript in development and in tests, JavaScript once it is built.
 const program = new URL(`./writer-thread${path.extname(import.meta.filename)}`, import.meta.url)
 
-/** How to open a file. */
-export interface WriterOptions extends Pick<ConnectOptions, 'cache'> {
-  /** The first statements. Default: the settings of what writes for requests, which are checked. */
-  readonly script?: string
-  /** How long to wait for another process's lock, in milliseconds. Default: as a startup does. */
-  readonly patience?: number
-}
-
 /**
  * Opens a file in a thread of its own.
  *
+ * @param script the first statements. Default: the settings of what writes for requests, which are checked
  * @throws {StorageError} if it cannot be used
  */
-export async function openWriter(
-  file: string,
-  { script, cache, patience = TIMES.task }: WriterOptions = {},
-): Promise<Writer> {
+export async function openWriter(file: string, script?: string): Promise<Writer> {
   // No module that is preloaded for the server, such as one that measures its requests.
   const worker = new Worker(program, { execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } })
   /** The commands without an outcome, in order. */
@@ -77,29 +67,24 @@ export async function openWriter(
   })
   worker.unref()
 
-  /** Makes a function that lets the thread run a command. */
-  const command =
-    <Name extends keyof Commands>(name: Name) =>
-    (...args: Parameters<Commands[Name]>): Promise<ReturnType<Commands[Name]>> =>
-      new Promise((resolve, reject) => {
-        if (failure) throw failure
-        pending.push({ resolve, reject })
-        worker.ref()
-        worker.postMessage({ name, args } satisfies Command)
-      })
+  const send: Writer['send'] = (name, ...args) =>
+    new Promise((resolve, reject) => {
+      if (failure) throw failure
+      pending.push({ resolve, reject })
+      worker.ref()
+      worker.postMessage({ name, args } satisfies Command)
+    })
 
-  const [open, closeFile] = [command('open'), command('close')]
   async function close(): Promise<void> {
-    if (await closeFile()) await worker.off('exit', fail).terminate()
+    if (await send('close')) await worker.off('exit', fail).terminate()
     else process.once('exit', endNow)
     failure ??= new Error('The thread that uses SQLite is closed')
   }
-  const files = await retry(() => open(file, script, cache), patience).catch(async (error) => {
+  const files = await retry(() => send('open', file, script), TIMES.task).catch(async (error) => {
     await close()
     throw error
   })
-  const [run, runDurably] = [command('run'), command('runDurably')]
-  return { files, run, runDurably, executeScript: command('executeScript'), probe: command('probe'), close }
+  return { files, send, close }
 }
 
 /** Ends the process without joining its threads. Linux ignores the signal of a container's first process. */
@@ -112,11 +97,12 @@ function endNow(): never {
  * Opens a connection in a thread of its own, and runs its first statements. A migration takes long, a disk may hang, and
  * SQLite may sync a log that a killed process has left.
  */
-export async function openInThread(file: string, options: WriterOptions): Promise<Transaction> {
-  const { run, executeScript, close } = await openWriter(file, options)
+export async function openInThread(file: string, script: string): Promise<Transaction> {
+  const { send, close } = await openWriter(file, script)
   return {
-    connection: toConnection(run, executeScript),
-    commit: () => executeScript('COMMIT'),
+    query: async <Row>(sql: string, ...values: SqlValue[]) => (await send('run', sql, values)).rows as Row[],
+    executeScript: (text) => send('executeScript', text),
+    commit: () => send('executeScript', 'COMMIT'),
     // What is committed stays, and an error of what failed before is the one to report.
     [Symbol.asyncDispose]: () => close().catch(() => {}),
   }

@@ -10,14 +10,14 @@ import { newMigrated, openNewClient } from '../helpers/open-client.ts'
 
 test('what writes has the settings that durability needs, and what reads cannot write', async () => {
   const { file, url, prisma } = await openNewClient()
-  const { run, close } = await openWriter(file)
-  const settings = await run('SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys')
+  const { send, close } = await openWriter(file)
+  const settings = await send('run', 'SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys')
   expect(settings.rows).toEqual([['wal', 2n, 1n]])
   await close()
   expect(await prisma.$queryRawUnsafe('SELECT * FROM pragma_journal_mode')).toEqual([{ journal_mode: 'wal' }])
   expect(await prisma.$queryRawUnsafe(`SELECT '$10' AS price WHERE ? = 1`, 1)).toEqual([{ price: '$10' }])
   const reading = await (await loadEngine(url)).beginReading()
-  await expect(reading.connection.query('DELETE FROM "Plant"')).rejects.toThrow('is read-only')
+  await expect(reading.query('DELETE FROM "Plant"')).rejects.toThrow('is read-only')
   await reading[Symbol.asyncDispose]()
 })
 
