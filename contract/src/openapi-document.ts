@@ -59,8 +59,6 @@ export interface Operation {
   readonly 'x-idempotent': boolean
   /** Whether it has `limit` and `cursor`, and its responses links to the next page and to their end. */
   readonly 'x-paged': boolean
-  /** How to call it, for Redoc and other tools. */
-  readonly 'x-codeSamples'?: readonly { readonly lang: string; readonly source: string }[]
   readonly parameters: readonly Parameter[]
   readonly requestBody: { readonly required: true; readonly content: Content } | undefined
   /** By status. */

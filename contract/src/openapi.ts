@@ -1,7 +1,6 @@
 /** Creates the OpenAPI document: of each operation the parameters, the body and the responses. */
 import { type AppRoute, ContractNoBody, isAppRoute } from '@ts-rest/core'
 import * as z from 'zod'
-import { writeSamples } from './code-samples.ts'
 import { contract, type ErrorName, ErrorSchema, errorCatalogue, type OperationMetadata, statusOf } from './contract.ts'
 import { type Direction, describe, rejectContract } from './json-schema.ts'
 import type {
@@ -148,8 +147,7 @@ function describePaths(routes: readonly Route[], components: Components): OpenAp
     const method = route.method.toLowerCase()
     if (paths[template]?.[method])
       rejectContract(route.name, 'has the method and path of another operation; change one')
-    const samples = writeSamples(operation, route.method, template, components)
-    paths[template] = { ...paths[template], [method]: { ...operation, 'x-codeSamples': samples } }
+    paths[template] = { ...paths[template], [method]: operation }
   }
   return paths
 }

@@ -1,7 +1,6 @@
 import { extname } from 'node:path'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { expect, test } from 'vitest'
-import { root, runToSuccess } from '../../../test/helpers/programs.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { exchange, readResponses } from '../helpers/connection.ts'
 import { request, withToken } from '../helpers/requests.ts'
@@ -21,27 +20,6 @@ test('GET /openapi.json responds with the document of the contract for PUBLIC_UR
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
   expect(await response.json()).toEqual({ ...createOpenApiDocument(), servers: [{ url: PUBLIC_URL }] })
 })
-
-const document = createOpenApiDocument()
-const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods))
-const samples = operations.flatMap(({ operationId, 'x-codeSamples': own = [] }) =>
-  own.map((each) => ({ operationId, ...each })),
-)
-const [{ source: create = '' } = {}] = samples.filter(({ lang }) => lang === 'Shell')
-
-test.each(samples)(
-  'the sample of $operationId in $lang runs as it is, where the plant of createPlant exists',
-  async ({ source }) => {
-    const { token } = await server.createToken({ account: crypto.randomUUID() })
-    const env = { ...process.env, PLANT_STORE_URL: server.url, PLANT_STORE_TOKEN: token }
-    const flags = ['--conditions=@plant-store/source', '--input-type=module', '--eval']
-    for (const code of [create, source]) {
-      const command = code.startsWith('curl') ? ['sh', '-c', code] : [process.execPath, ...flags, code]
-      // The package imports itself there.
-      await runToSuccess(command, { env, cwd: `${root}client` })
-    }
-  },
-)
 
 const forwarded = {
   Host: 'plants:3000',
