@@ -3,7 +3,6 @@
  */
 import {
   type Components,
-  type Content,
   type JsonSchema,
   type OpenApiDocument,
   type Operation,
@@ -74,13 +73,21 @@ function readOperation(operation: Operation, method: string, path: string, compo
   if (RESERVED_NAMES.includes(name)) rejectContract(name, 'the SDK uses this name; rename the operation')
   if (!/^[a-z]\w*$/.test(name)) rejectContract(name, 'must be a name such as getPlant; rename the operation')
   const [status = '', success] = Object.entries(operation.responses).find(([each]) => each.startsWith('2')) ?? []
-  const schemaOf = (content?: Content) => content && resolve(content['application/json'].schema, components)
-  const body = schemaOf(requestBody?.content)
+  const schemaOf = (schema?: JsonSchema) => schema && resolve(schema, components)
+  const body = schemaOf(requestBody?.content['application/json'].schema)
   const inTarget = parameters.map(({ in: part, required = false, schema, ...own }): Field => {
     return { name: own.name, parts: [part], required, schema: resolve(schema, components) }
   })
   return {
-    ...{ name, method, path, body, deprecated, status: Number(status), response: schemaOf(success?.content) },
+    ...{
+      name,
+      method,
+      path,
+      body,
+      deprecated,
+      status: Number(status),
+      response: schemaOf(success?.content?.['application/json'].schema),
+    },
     description: operation.description || operation.summary || name,
     fields: mergeFields(name, [...inTarget, ...fieldsOf(body ?? {})]),
     paged: operation['x-paged'],

@@ -10,6 +10,25 @@ export type Direction = 'request' | 'parameter' | 'response'
 /** A JSON Schema as zod writes it. */
 type Json = z.core.JSONSchema.JSONSchema
 
+/** A JSON Schema as the document has it. Other keywords are annotations, or are for the service to check. */
+export interface JsonSchema {
+  readonly $ref?: string
+  /** `[type, 'null']` where `null` is a value too. */
+  readonly type?: string | readonly string[]
+  readonly format?: string
+  readonly enum?: readonly string[]
+  readonly items?: JsonSchema
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly required?: readonly string[]
+  readonly description?: string
+  readonly deprecated?: boolean
+  readonly examples?: readonly unknown[]
+  readonly [keyword: string]: unknown
+}
+
+/** The schemas that have an id, by it. */
+export type Components = Record<string, JsonSchema>
+
 /** All that a contract can say, by zod's names of the kinds of schemas and of checks. */
 const SUPPORTED_NAMES: readonly string[] = [
   ...['array', 'bigint', 'boolean', 'custom', 'enum', 'nullable', 'number', 'object', 'optional', 'pipe', 'string'],

@@ -2,18 +2,15 @@
 import { type AppRoute, ContractNoBody, isAppRoute } from '@ts-rest/core'
 import * as z from 'zod'
 import { contract, type ErrorName, ErrorSchema, errorCatalogue, type OperationMetadata, statusOf } from './contract.ts'
-import { type Direction, describe, rejectContract } from './json-schema.ts'
-import type {
-  Components,
-  JsonSchema,
-  OpenApiDocument,
-  Operation,
-  Parameter,
-  ResponseObject,
-} from './openapi-document.ts'
+import { type Components, type Direction, describe, type JsonSchema, rejectContract } from './json-schema.ts'
 
-export { rejectContract } from './json-schema.ts'
-export type * from './openapi-document.ts'
+export { type Components, type JsonSchema, rejectContract } from './json-schema.ts'
+
+/** What {@link createOpenApiDocument} returns, an OpenAPI 3.1 document. What is undefined is not served. */
+export type OpenApiDocument = ReturnType<typeof createOpenApiDocument>
+
+/** An operation of the document. */
+export type Operation = ReturnType<typeof describeOperation>
 
 /** An operation of a contract. */
 type Route = AppRoute & { readonly name: string; readonly metadata: OperationMetadata }
@@ -68,7 +65,7 @@ const BODY_ERRORS = { 413: ErrorSchema, 415: ErrorSchema }
  * @param operations the operations to describe. Default: those of the plant store.
  * @throws {Error} with the operation, the place and what to do, if the document or the SDK cannot express a part of it
  */
-export function createOpenApiDocument(operations: Record<string, unknown> = contract): OpenApiDocument {
+export function createOpenApiDocument(operations: Record<string, unknown> = contract) {
   const routes = Object.entries(operations).map(([name, value]) => asOperation(name, value))
   const components: Components = {}
   const paths = describePaths(routes, components)
@@ -137,7 +134,7 @@ function bodyOf(route: AppRoute): object | undefined {
 }
 
 /** Describes the operations of each path, by their method in lower case. */
-function describePaths(routes: readonly Route[], components: Components): OpenApiDocument['paths'] {
+function describePaths(routes: readonly Route[], components: Components) {
   const paths: Record<string, Record<string, Operation>> = {}
   const named = routes.flatMap(({ metadata }) => metadata.errors ?? [])
   for (const route of routes) {
@@ -160,7 +157,7 @@ function isSent(error: ErrorName, route: Route, named: readonly ErrorName[]): bo
 }
 
 /** Describes an operation, and adds its components. */
-function describeOperation(route: Route, errors: readonly ErrorName[], components: Components): Operation {
+function describeOperation(route: Route, errors: readonly ErrorName[], components: Components) {
   const { name } = route
   const { scope, group, paged = false, idempotent = true } = route.metadata
   const inPath = describeParameters('path', route, components)
@@ -184,7 +181,7 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
     const schema = isEmpty ? undefined : describeBody(body, 'response', types, place, components)
     const own = errors.filter((error) => statusOf(error) === status)
     const headers = responseHeaders(status, paged && status < 400, hasVersion && status < 400)
-    return [key, { ...describeResponse(status, schema, own), headers }]
+    return [key, { ...describeResponse(status, schema, own), headers }] as const
   })
   const repetition = idempotent ? (IDEMPOTENT.includes(route.method) ? undefined : REPEATABLE) : NOT_REPEATABLE
   return {
@@ -193,8 +190,11 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
     description: [route.description, ofPath, ofQuery, repetition].filter(Boolean).join('\n\n'),
     tags: group && [group.name],
     deprecated: route.deprecated,
-    security: [{ bearer: [scope] }],
+    // The scope that the token must have.
+    security: [{ bearer: [scope] }] as const,
+    // Whether a client may send it again after a failure in which it may have been processed.
     'x-idempotent': idempotent,
+    // Whether it has `limit` and `cursor`, and its responses links to the next page and to their end.
     'x-paged': paged,
     parameters: [...inPath, ...inQuery],
     requestBody: schema && { required: true, content: { 'application/json': { schema } } },
@@ -203,7 +203,7 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
 }
 
 /** Describes the parameters of a path or a query. */
-function describeParameters(kind: 'path' | 'query', route: Route, components: Components): Parameter[] {
+function describeParameters(kind: 'path' | 'query', route: Route, components: Components) {
   const place = `${route.name}: ${kind === 'path' ? 'pathParams' : 'query'}`
   const schema = kind === 'path' ? route.pathParams : route.query
   const inPath = kind === 'path' ? (route.path.match(/(?<=:)\w+/g) ?? []).toSorted() : []
@@ -243,7 +243,7 @@ function describeBody(value: unknown, direction: Direction, types: string[], pla
 /** Describes a response of success, or of errors that have its status. */
 function describeResponse(status: number, schema: JsonSchema | undefined, names: readonly ErrorName[]) {
   const errors = names.map((name) => ({ name, ...errorCatalogue[name] }))
-  const entries = errors.map(({ name, code, reason }) => [name, { value: { error: code, message: reason } }])
+  const entries = errors.map(({ name, code, reason }) => [name, { value: { error: code, message: reason } }] as const)
   // The example of the schema has the code of another status.
   const examples = errors.length > 0 && { examples: Object.fromEntries(entries) }
   const reasons = errors.map(({ code, reason }) => `${code}: ${reason}`).join('\n\n')
@@ -253,7 +253,7 @@ function describeResponse(status: number, schema: JsonSchema | undefined, names:
 }
 
 /** Lists the headers of a response that clients can use. */
-function responseHeaders(status: number, isPaged: boolean, hasVersion: boolean): ResponseObject['headers'] {
+function responseHeaders(status: number, isPaged: boolean, hasVersion: boolean) {
   const challenge = '`Bearer`, with the `error` if a token was sent, and the `scope` that it lacks (RFC 6750).'
   return {
     'X-Request-Id': header('Identifies this request in the server logs.', true),
