@@ -17,8 +17,11 @@ export interface Contender {
   tokens?: readonly string[]
   /** Resident memory, in bytes. */
   memory(): number
-  /** What is in use of it after a garbage collection, in bytes, if the server loads `load/report-memory.ts`. */
-  memoryInUse(): Promise<number>
+  /**
+   * Asks what a module that the server loads reports at SIGUSR2: `load/report-memory.ts` the memory in use, in bytes,
+   * `load/in-process.ts` the CPU time of a request, in microseconds.
+   */
+  report(): Promise<number>
   /** The CPU time so far, user and system, in seconds. */
   cpuTime(): number
   stop(): Promise<void>
@@ -76,12 +79,12 @@ export async function startContender(
     adminUrl: /"adminUrl":"([^"]+)"/.exec(output)?.[1],
     token,
     memory: () => readMemory(pid),
-    async memoryInUse() {
+    async report() {
       output = ''
       child.kill('SIGUSR2')
       for (;;) {
-        const [, bytes] = /memory in use: (\d+) bytes/.exec(output) ?? []
-        if (bytes !== undefined) return Number(bytes)
+        const [, figure] = /^reported: (\S+)\n/m.exec(output) ?? []
+        if (figure !== undefined) return Number(figure)
         await once(child.stdout, 'data')
       }
     },

@@ -98,9 +98,9 @@ async function measureRequest(contender: Contender): Promise<number> {
   // The first ones load code.
   for (const socket of await openRequests(contender)) socket.destroy()
   await sleep(1_000)
-  const idle = await contender.memoryInUse()
+  const idle = await contender.report()
   const sockets = await openRequests(contender)
-  const used = await contender.memoryInUse()
+  const used = await contender.report()
   for (const socket of sockets) socket.destroy()
   return (used - idle) / IN_FLIGHT
 }

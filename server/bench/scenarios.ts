@@ -103,6 +103,47 @@ function describe({ rate, rateRatio, cpu, cpuRatio, databaseCpu, busy, p50, p99,
   ].join(', ')
 }
 
+const IN_PROCESS = new URL('load/in-process.ts', import.meta.url).href
+/** How many rounds of requests without a socket each server has, of which the one with the least CPU time counts. */
+const IN_PROCESS_ROUNDS = 12
+
+/** The CPU time of a request without a socket, which the hour changes less than the rate. */
+function compareInProcess(what: string, kind: 'list' | 'create', plants: number, goal: number): Scenario {
+  return async (progress, { rounds }) => {
+    const database = await createDatabase(plants, progress)
+    const { token, url } = database
+    const environment = {
+      ...{ DATABASE_URL: url, PLANTS: String(plants), NODE_OPTIONS: `--import=${IN_PROCESS}` },
+      ...{ LOAD_TOKEN: token, LOAD_KIND: kind },
+    }
+    const names = ['empty-app', 'plant-store', 'floor'] as const
+    const contenders = await Promise.all(names.map((name) => startContender(name, token, environment)))
+    try {
+      const least = names.map(() => Number.POSITIVE_INFINITY)
+      for (let round = 0; round < Math.min(IN_PROCESS_ROUNDS, rounds * 3); round++) {
+        for (const [index, contender] of contenders.entries()) {
+          progress(`round ${round}: ${contender.name}`)
+          least[index] = Math.min(least[index] ?? 0, await contender.report())
+        }
+      }
+      const [empty = Number.NaN] = least
+      return names.map((name, index) => {
+        const figure = {
+          what: index === 0 ? what : '',
+          value: empty / (least[index] ?? 0),
+          digits: 3,
+          unit: 'of first',
+        }
+        const detail = `${least[index]?.toFixed(1)} us CPU`
+        return { ...judge({ ...figure, ...(name === 'plant-store' && { min: goal }), detail }), name }
+      })
+    } finally {
+      await Promise.all(contenders.map((contender) => contender.stop()))
+      await database.remove()
+    }
+  }
+}
+
 const PAGES = 64
 
 /**
@@ -223,6 +264,8 @@ export const scenarios: Record<string, Scenario> = {
     goal: 0.8,
     requests: 30_000,
   }),
+  'list-cpu': compareInProcess('GET, 100 plants, without a socket', 'list', 100, 1.75),
+  'create-cpu': compareInProcess('POST, durable, without a socket', 'create', 0, 0.95),
   mixed: compare({
     what: '9 GET to 1 POST in one account, from 100 plants',
     kind: 'mixed',

@@ -13,7 +13,9 @@ import { scenarios } from '../bench/scenarios.ts'
 const kinds = Object.entries({
   ...scenarios,
   'memory of two releases': againstRelease(fileURLToPath(new URL('../../', import.meta.url))).memory,
-}).filter(([name]) => !/-2000|alternating|latency|-100|fast-disk|postgresql-(?!create|list-million)/.test(name))
+}).filter(
+  ([name]) => !/-2000|list-cpu|alternating|latency|-100|fast-disk|postgresql-(?!create|list-million)/.test(name),
+)
 const missing = ['sqlite3', 'psql', 'cc'].filter((program) => !isInstalled(program))
 afterAll(stopPostgresql)
 

@@ -15,6 +15,6 @@ if (isMainThread) {
       await nextTurn()
     }
     const { heapUsed, arrayBuffers } = process.memoryUsage()
-    console.log(`memory in use: ${heapUsed + arrayBuffers} bytes`)
+    console.log(`reported: ${heapUsed + arrayBuffers}`)
   })
 }
