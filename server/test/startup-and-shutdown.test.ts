@@ -1,11 +1,10 @@
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import path from 'node:path'
+import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { connect, newDatabase } from '../../test/helpers/database/databases.ts'
 import { collect, freePort, until } from '../../test/helpers/programs.ts'
-import { runCommand, spawnCommand, startServerProcess, startWithToken } from '../../test/helpers/server/run-command.ts'
+import { spawnCommand, startServerProcess, startWithToken } from '../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
 import { startWriting } from '../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary.ts'
@@ -41,19 +40,25 @@ test('a server under load that shuts down is not ready, and stores every request
   expect(await (await next.call('/plants')).json()).toHaveLength(stored.length)
 })
 
+/** Begins a request that creates a plant, waits until it is in flight, and returns what sends its body and more. */
+async function beginPost({ url, token }: { url: string; token: string }) {
+  const wire = withToken(post('{"id":57001,"name":"Ficus"}', { ...KEEP_ALIVE, Expect: '100-continue' }), token)
+  const head = wire.indexOf('\r\n\r\n') + 4
+  const socket = await openSocket(url)
+  socket.write(wire.slice(0, head))
+  await once(socket, 'data')
+  return { socket, finish: (more = '') => socket.write(wire.slice(head) + more) }
+}
+
 test('a request in flight at shutdown gets its response, and new connections are rejected', async () => {
   await using server = await startTestServer()
-  const wire = withToken(post('{"id":57001,"name":"Ficus"}', { ...KEEP_ALIVE, Expect: '100-continue' }), server.token)
-  const head = wire.indexOf('\r\n\r\n') + 4
-  const socket = await openSocket(server.url)
-  socket.write(wire.slice(0, head))
-  const [interim] = await once(socket, 'data')
+  const { socket, finish } = await beginPost(server)
   const [closing, rest] = [server.close(), readAll(socket)]
   // The second ends the connection, so that the third would get no response.
-  socket.write(wire.slice(head) + createPlant(server.token, 57002) + createPlant(server.token, 57003))
-  const responses = readResponses(String(interim) + (await rest))
+  finish(createPlant(server.token, 57002) + createPlant(server.token, 57003))
+  const responses = readResponses(await rest)
   await closing
-  expect(responses.map(({ status }) => status)).toEqual([100, 200, 200])
+  expect(responses.map(({ status }) => status)).toEqual([200, 200])
   await expect(fetch(server.url)).rejects.toThrow()
   await using next = await startTestServer({ databaseUrl: server.databaseUrl })
   expect(await (await next.call('/plants')).json()).toEqual([{ name: 'Ficus' }, { name: 'plant 57002' }])
@@ -86,27 +91,21 @@ test('SIGUSR1 opens no inspector, it, SIGUSR2 and a file size limit end nothing,
   expect(server.output()).not.toContain('Debugger')
 })
 
-/** Settings with which a process runs a statement as it starts, or on SIGUSR2. */
-const preload = (code: string) => ({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` })
-const onSignal = (statement: string) => preload(`process.once('SIGUSR2',()=>{${statement}})`)
+/** Settings with which a process runs a statement on SIGUSR2. */
+const onSignal = (statement: string) => {
+  const code = `process.once('SIGUSR2',()=>{${statement}})`
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` }
+}
 const THROW = `throw new Error('on purpose')`
 
-test('what a process preloads is not loaded by its threads', async () => {
-  const file = path.join(folder, 'preloads')
-  const counting = preload(`import{appendFileSync}from'node:fs';appendFileSync('${file}','1')`)
-  const environment = { DATABASE_URL: temporaryDatabase().url, ...counting }
-  expect(await runCommand(['migrate'], environment)).toMatchObject({ exitCode: 0 })
-  expect(readFileSync(file, 'utf8')).toBe('1')
-  const server = await startServerProcess(environment)
-  expect(await server.end()).toBe(0)
-  expect(readFileSync(file, 'utf8')).toBe('11')
-})
-
 test('an uncaught exception is logged, requests in flight get their responses, and the exit code is 1', async () => {
-  const { server, token } = await startWithToken(folder, 'uncaught', { ...onSignal(THROW), SHUTDOWN_DELAY: '3s' })
+  const { server, token } = await startWithToken(folder, 'uncaught', onSignal(THROW))
+  const { socket, finish } = await beginPost({ url: server.url, token })
   const ended = server.end('SIGUSR2')
   await until(() => server.output().includes('uncaught exception'))
-  expect((await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200)
+  const rest = readAll(socket)
+  finish()
+  expect(readResponses(await rest).map(({ status }) => status)).toEqual([200])
   expect(await ended).toBe(1)
   expect(server.output()).toMatch(/"level":"fatal".*on purpose.*uncaught exception/)
 })

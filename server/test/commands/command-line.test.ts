@@ -3,11 +3,8 @@ import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { openConnection } from '../../../test/helpers/database/databases.ts'
-import { isLong } from '../../../test/helpers/long-tests.ts'
 import { commandLine, runCommand } from '../../../test/helpers/server/run-command.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { createProgress } from '../../src/commands/context.ts'
@@ -68,25 +65,6 @@ test('commands create and migrate nothing, and say what to run', async () => {
     }
   }
   expect(readdirSync(folder)).toEqual(['plants.db'])
-})
-
-/** The time another process holds the lock, in milliseconds: longer than one attempt, less than a command waits. */
-const HELD = 3_000
-
-test.runIf(isLong)('commands wait for a lock of another process', async () => {
-  await runInProcess(['migrate'], environment)
-  const { stdout } = await runInProcess(['token', 'create', '--json', '--account', 'bob'], environment)
-  const other = await openConnection(environment.DATABASE_URL)
-  await other.run('BEGIN IMMEDIATE')
-  // In processes: a wait must not depend on what this one does.
-  const commands = ['create --account alice', `revoke ${JSON.parse(stdout).id}`]
-  const running = Promise.all(commands.map((command) => runCommand(['token', ...command.split(' ')], environment)))
-  await sleep(HELD)
-  await other.run('COMMIT')
-  await other.close()
-  expect(await running).toMatchObject([{ exitCode: 0 }, { exitCode: 0 }])
-  const tokens = JSON.parse((await runInProcess(['token', 'list', '--json'], environment)).stdout)
-  expect(tokens).toMatchObject([{ revokedAt: expect.any(String) }, { revokedAt: null }])
 })
 
 test('the README lists every command with the options of its help', async () => {

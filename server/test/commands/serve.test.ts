@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { promisify } from 'node:util'
 import { beforeEach, expect, test } from 'vitest'
-import { freePort, responds, runProgram, startProgram, until } from '../../../test/helpers/programs.ts'
+import { freePort, responds, startProgram, until } from '../../../test/helpers/programs.ts'
 import { commandLine, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
@@ -115,18 +115,6 @@ test.each<[command: string, mistake: Record<string, string>, message: RegExp]>([
   expect(await readdir(folder)).toEqual([])
 })
 
-test('a worker of a cluster, as PM2 can start one, exits with 2', async () => {
-  const [program = '', main = ''] = commandLine([])
-  const code = `
-    const cluster = require('node:cluster')
-    cluster.setupPrimary({ exec: process.argv[1], args: ['serve'], execArgv: [] })
-    cluster.fork().on('exit', (code) => process.exit(code))`
-  const result = await runProgram([program, '--eval', code, main], { env: { ...environment, PORT: '0' } })
-  const stderr = expect.stringMatching(/^plant-store: The server cannot run in a cluster .*\n$/)
-  expect(result).toEqual({ exitCode: 2, stdout: '', stderr })
-  expect(await readdir(folder)).toEqual([])
-})
-
 test('ready asks the admin port of the settings, and has a limit of time', async () => {
   const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address))
   const hosts = ['', '0.0.0.0', 'localhost', ...(addresses.includes('::1') ? ['::', '::1', '0:0::0'] : [])]
@@ -135,26 +123,27 @@ test('ready asks the admin port of the settings, and has a limit of time', async
     const variables = { ADMIN_HOST: host, ADMIN_PORT: new URL(String(server.adminUrl)).port }
     expect((await runInProcess(['ready'], variables)).stdout, host).toBe('ready\n')
   }
-  const other = createHttpServer((_request, response) => response.writeHead(404).end()).listen(0, '127.0.0.1')
-  const unready = createHttpServer((_request, response) => response.writeHead(503).end('not now\n')).listen(
-    0,
-    '127.0.0.1',
-  )
-  const silent = createServer().listen(0, '127.0.0.1')
-  const portOf = (server: Server) => (server.address() as AddressInfo).port
-  await Promise.all([other, unready, silent].map((server) => once(server, 'listening')))
   const free = await freePort()
-  const asked = (port: number) => `no server responds on ADMIN_HOST 127.0.0.1, ADMIN_PORT ${port}: `
-  const cases = [
-    [portOf(unready), 'not now'],
-    [portOf(other), `ADMIN_PORT ${portOf(other)} is of another program: it responds 404`],
-    [portOf(silent), `${asked(portOf(silent))}The operation was aborted due to timeout`],
-    [free, `${asked(free)}connect ECONNREFUSED 127.0.0.1:${free}`],
+  const others = [
+    [createHttpServer((_request, response) => response.writeHead(503).end('not now\n')), () => 'not now'],
+    [
+      createHttpServer((_request, response) => response.writeHead(404).end()),
+      (port: number) => `ADMIN_PORT ${port} is of another program: it responds 404`,
+    ],
+    [createServer(), (port: number) => `${silenceOf(port)}The operation was aborted due to timeout`],
   ] as const
-  const results = await Promise.all(cases.map(([port]) => runInProcess(['ready'], { ADMIN_PORT: String(port) })))
-  const expected = cases.map(([, message]) => ({ exitCode: 1, stdout: '', stderr: `plant-store: ${message}\n` }))
-  expect(results).toEqual(expected)
-  for (const server of [other, unready, silent]) server.close()
+  const silenceOf = (port: number) => `no server responds on ADMIN_HOST 127.0.0.1, ADMIN_PORT ${port}: `
+  const expectFailure = async (port: number, message: string) => {
+    const result = await runInProcess(['ready'], { ADMIN_PORT: String(port) })
+    expect(result).toEqual({ exitCode: 1, stdout: '', stderr: `plant-store: ${message}\n` })
+  }
+  for (const [server, messageOf] of others) {
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    await expectFailure(port, messageOf(port))
+    server.close()
+  }
+  await expectFailure(free, `${silenceOf(free)}connect ECONNREFUSED 127.0.0.1:${free}`)
 })
 
 test.each(['serve', 'migrate'])('%s names a missing folder in a line, and changes nothing on disk', async (command) => {

@@ -5,14 +5,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import {
-  copyDatabase,
-  engine,
-  newDatabase,
-  openConnection,
-  rejectName,
-  runSql,
-} from '../../../test/helpers/database/databases.ts'
+import { copyDatabase, newDatabase, rejectName, runSql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createCursors } from '../../src/plants/cursor.ts'
 import { HttpError } from '../../src/requests/errors.ts'
@@ -137,18 +130,6 @@ test('a cursor of another account, of another database, with one changed letter 
   }
 })
 
-const testOnPostgresql = test.skipIf(engine === 'sqlite')
-testOnPostgresql('a server starts while secrets cannot be stored, and has pages once they can', async () => {
-  const url = await newDatabase()
-  const lock = await openConnection(url)
-  await lock.run('BEGIN; LOCK TABLE "Secret" IN EXCLUSIVE MODE')
-  await using server = await startTestServer({ databaseUrl: url })
-  for (const id of [1, 2]) await server.post(`{"id":${id},"name":"${id}"}`)
-  await lock.run('ROLLBACK')
-  await lock.close()
-  await expect.poll(async () => (await linkOf(server)).link).toMatch(/rel="next"/)
-})
-
 test('servers of one database accept each other’s cursors, also after a restore, and no others', async () => {
   const databaseUrl = await newDatabase()
   // Both servers create the secret at the same time.
@@ -230,34 +211,4 @@ test('a list or page that has not changed is a 304 with all headers, and a chang
     'no-store',
     null,
   ])
-})
-
-test.each([
-  ['one piece', 20, 40],
-  ['several pieces', 2_000, 25],
-])('a tag never names another text, whoever writes meanwhile: lists of %s', async (_what, length, requests) => {
-  const databaseUrl = await newDatabase()
-  const servers = await Promise.all([1, 2].map(() => startTestServer({ databaseUrl })))
-  const token = await servers[0]?.createToken({ account: 'busy' })
-  const bodies = new Map<string, Set<string>>()
-  let tagged = 0
-  const read = async (reader: number) => {
-    const path = ['/plants', '/plants', '/plants?limit=50', '/plants?limit=1000'][reader % 4] as string
-    for (let count = 0; count < requests; count++) {
-      const response = await servers[count % 2]?.call(path, token)
-      const [tag, body] = [response?.headers.get('etag'), (await response?.text()) ?? '']
-      if (!tag) continue
-      tagged++
-      bodies.set(path + tag, (bodies.get(path + tag) ?? new Set()).add(body))
-    }
-  }
-  const write = async (writer: number) => {
-    for (let count = 0; count < requests; count++) {
-      const body = JSON.stringify({ id: writer * 60 + count, name: 'x'.repeat(length) })
-      expect((await servers[count % 2]?.post(body, token))?.status).toBe(200)
-    }
-  }
-  await Promise.all([...Array.from({ length: 8 }, (_, index) => read(index)), ...[1, 2, 3].map(write)])
-  const wrong = [...bodies].filter(([, { size }]) => size > 1)
-  expect([wrong.length, tagged > 20]).toEqual([0, true])
 })

@@ -4,12 +4,8 @@
 
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import type * as z from 'zod'
-import { createJsonWebTokenLookup } from '../../src/accounts/json-web-token.ts'
-import { createApp, type Dependencies } from '../../src/app.ts'
-import { createRequestsInFlight } from '../../src/connections/places.ts'
 import { OperatorError, readSettings, type Settings } from '../../src/index.ts'
 import { SettingsSchema, settingNames, variableOf } from '../../src/settings.ts'
 
@@ -66,22 +62,10 @@ const FORMATS: [name: keyof Settings, accepts: Record<string, unknown>, rejects:
   ['nodeEnv', { staging: 'staging' }, ['prod', '"production"', 'Production', 'prodution']],
 ]
 
-/** Expects that the app and the verifier of tokens take settings. */
-function expectToTake(settings: Settings): void {
-  const logger = pino({ level: 'silent' })
-  createApp({ requestsInFlight: createRequestsInFlight(settings), handlers: {} } as Dependencies, settings, logger)
-  const { jwtIssuer: issuer = '', jwtAudience: audience = '', jwtJwksUrl: keysUrl = '' } = settings
-  createJsonWebTokenLookup({ issuer, audience, keysUrl }, logger)
-}
-
 test.each(FORMATS)('%s accepts what fits its format, and rejects the rest with one sentence', (...row) => {
   const [name, accepts, rejects] = row
   const variable = variableOf(name)
-  const read = (text: string) => {
-    const settings = readSettings({ ...OTHERS, [variable]: text })
-    expectToTake(settings)
-    return settings[name]
-  }
+  const read = (text: string) => readSettings({ ...OTHERS, [variable]: text })[name]
   for (const [text, value] of Object.entries(accepts)) expect(read(text), text).toEqual(value)
   const message = new RegExp(`^Fix these settings and start again:\n {2}${variable} (?:must|does not) [^\n]+$`)
   for (const text of rejects) expect(() => read(text), text).toThrow(message)
