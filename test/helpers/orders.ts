@@ -1,0 +1,185 @@
+/** Runs modules against fakes, whose events a seed puts into any order: fast-check's scheduler, with time as one of them. */
+import { syncBuiltinESMExports } from 'node:module'
+import timers from 'node:timers/promises'
+import fc from 'fast-check'
+import { test } from 'vitest'
+import { isNightly } from './long-tests.ts'
+
+const realTurn = timers.setImmediate
+
+/** How a call of a fake ends: as it should; before its effect or after it, with an error; after its error; or never. */
+type Fate = 'works' | 'fails' | 'is lost' | 'is late' | 'hangs'
+const fates = fc.infiniteStream(
+  fc.constantFrom<Fate[]>(...Array<'works'>(40).fill('works'), 'fails', 'is lost', 'is late', 'hangs'),
+)
+
+/** One order of events. */
+export interface Order {
+  /** Takes one step after the other, each with an event. */
+  steps<Step>(all: readonly Step[], take: (step: Step) => void): void
+  /** Waits until the order has this event. */
+  event(name: string): Promise<void>
+  /**
+   * Calls a fake engine, which does what is asked at some event, and whose outcome arrives at another one.
+   *
+   * @param effect what it does, unless the call fails before
+   * @param makeError what a call fails with. Without it, none does
+   */
+  call<Result>(effect: () => Result, makeError?: (fate: Fate) => Error): Promise<Result>
+  /**
+   * Waits for what a client gets, which has to come unless a call of a fake hangs.
+   *
+   * @param mayFail whether it may get this error
+   */
+  client(response: Promise<unknown>, mayFail: (error: unknown) => boolean): void
+  /** Lets time pass, in milliseconds, without an event. */
+  pass(time: number): void
+  /** Returns how many timers are set. */
+  timers(): number
+  /** Fails this order where something is not as the model says, also where the code under test catches errors. */
+  expect(isSo: boolean, otherwise: string): void
+}
+
+/** Replaces what modules import or use as a global, until the returned function is called. */
+function replace(...pairs: (readonly [object, object])[]): () => void {
+  const before = pairs.map(([target, replacements]) => {
+    const names = Object.keys(replacements)
+    return [target, Object.fromEntries(names.map((name) => [name, Reflect.get(target, name)]))] as const
+  })
+  const assign = (all: typeof pairs) => {
+    for (const [target, replacements] of all) Object.assign(target, replacements)
+    syncBuiltinESMExports()
+  }
+  assign(pairs)
+  return () => assign(before)
+}
+
+/**
+ * Creates timers of which the one that is due first fires with an event of the order. Turns of the event loop and the ends
+ * of pauses are events too.
+ */
+function createTime(event: Order['event']) {
+  const waiting = new Set<{ at: number; fire(): void }>()
+  let now = 1_000
+
+  function fireFirst(): void {
+    const [first] = [...waiting].sort((one, other) => one.at - other.at)
+    if (!first) return
+    waiting.delete(first)
+    now = Math.max(now, first.at)
+    first.fire()
+  }
+  function setTimer(run: () => void, delay = 1, isRepeated = false) {
+    const timer = {
+      at: now,
+      fire() {
+        if (isRepeated) timer.start()
+        run()
+      },
+      start() {
+        timer.at = now + Math.max(1, delay)
+        waiting.add(timer)
+        void event('time').then(fireFirst)
+      },
+      ref: () => timer,
+      unref: () => timer,
+    }
+    timer.start()
+    return timer
+  }
+  const clear = (timer: never) => void waiting.delete(timer)
+  const inTurn = (run: () => void) => void event('turn').then(run)
+  const globals = {
+    setTimeout: (run: () => void, delay?: number) => setTimer(run, delay),
+    setInterval: (run: () => void, delay?: number) => setTimer(run, delay, true),
+    setImmediate: inTurn,
+    clearTimeout: clear,
+    clearInterval: clear,
+  }
+  const promised = {
+    setTimeout: (delay: number) => new Promise<void>((resolve) => setTimer(() => resolve(), delay)),
+    setImmediate: () => event('turn'),
+  }
+  return {
+    install: () =>
+      replace(
+        [globalThis, globals],
+        [timers, promised],
+        [performance, { now: () => now }],
+        [Math, { random: () => 0.5 }],
+      ),
+    pass(time: number) {
+      now += time
+    },
+    count: () => waiting.size,
+  }
+}
+
+/**
+ * Tests that code does what a model says in any order of events. A failure prints the seed that repeats it, and the
+ * steps and the order that are left of it.
+ *
+ * @param count how many orders
+ * @param step what clients and others do
+ * @param run begins the steps, and returns what is true once all has happened, and no call fails any more
+ */
+export function testOrders<Step>(
+  name: string,
+  count: number,
+  step: fc.Arbitrary<Step>,
+  run: (order: Order, steps: readonly Step[]) => () => Promise<void>,
+): void {
+  // After each event, everything runs that waits for no other one.
+  const act = async (happen: () => Promise<void>) => {
+    await happen()
+    await realTurn()
+  }
+  const steps = fc.array(step, { minLength: 1, maxLength: 16, size: 'max' })
+  const property = fc.asyncProperty(fc.scheduler({ act }), steps, fates, async (scheduler, steps, fates) => {
+    const failures: string[] = []
+    const pending = new Set<Promise<unknown>>()
+    let [mayFail, hangs] = [true, false]
+    const event = (label: string) => scheduler.schedule(Promise.resolve(), label)
+    const time = createTime(event)
+    const order: Order = {
+      steps(all, take) {
+        scheduler.scheduleSequence(all.map((step) => async () => take(step)))
+      },
+      event,
+      pass: time.pass,
+      timers: time.count,
+      expect: (isSo, otherwise) => void (isSo || failures.push(otherwise)),
+      async call(effect, makeError) {
+        const fate = makeError && mayFail ? fates.next().value : 'works'
+        hangs ||= fate === 'hangs'
+        await event('begin')
+        if (fate === 'is late') void event('effect').then(effect)
+        if (makeError && (fate === 'fails' || fate === 'is late')) throw makeError(fate)
+        const result = effect()
+        await event('outcome')
+        if (makeError && fate === 'is lost') throw makeError(fate)
+        return fate === 'hangs' ? new Promise(() => {}) : result
+      },
+      client(response, mayFail) {
+        pending.add(response)
+        const end = () => pending.delete(response)
+        response.then(end, (error) => end() && (mayFail(error) || failures.push(`${error.stack}`)))
+      },
+    }
+    const restore = time.install()
+    try {
+      const end = run(order, steps)
+      await scheduler.waitAll()
+      if (!hangs && pending.size > 0) failures.push('a client waits for nothing')
+      pending.clear()
+      mayFail = false
+      order.client(end(), () => false)
+      await scheduler.waitAll()
+      if (pending.size > 0) failures.push('a client waits at the end')
+    } finally {
+      restore()
+    }
+    if (failures.length > 0) throw new Error(failures.join('\n'))
+  })
+  test(name, () => fc.assert(property, { numRuns: isNightly ? 10 * count : count }))
+}
