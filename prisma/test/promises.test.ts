@@ -227,15 +227,10 @@ describe('on SQLite', () => {
     expect(await query(url, SELECT_COUNT)).toEqual([{ count: 2 }])
   })
 
-  test('the order of creation is exact beyond int32, and a mistake in SQL is no StorageError and shows no source code', async () => {
+  test('a mistake in SQL is no StorageError and shows no source code', async () => {
     const { prisma } = await openNewClient()
-    const seq = 2 ** 52
-    const plant = (id: string) => ({ account: 'alice', id, name: 'Monstera' })
-    await prisma.plant.create({ data: { seq, ...plant('1') } })
-    await prisma.plant.create({ data: plant('2') })
-    const select = { seq: true }
-    expect(await prisma.plant.findMany({ where: { seq: { gt: seq } }, select })).toEqual([{ seq: seq + 1 }])
-
+    const data = { account: 'alice', id: '1', name: 'Monstera' }
+    await prisma.plant.create({ data })
     for (const run of [
       () => prisma.$queryRawUnsafe('SELEKT 1'),
       () => prisma.$executeRawUnsafe(`DELETE FROM "Plant" WHERE "id" = 'x`),
@@ -245,6 +240,6 @@ describe('on SQLite', () => {
       expect(failed).not.toBeInstanceOf(StorageError)
       expect((failed as Error).message).not.toContain('promises.test')
     }
-    await expect(prisma.plant.create({ data: { seq, ...plant('3') } })).rejects.toMatchObject({ code: 'P2002' })
+    await expect(prisma.plant.create({ data })).rejects.toMatchObject({ code: 'P2002' })
   })
 })

@@ -22,7 +22,7 @@ export interface TestDatabase {
   /** Creates it with all migrations: much faster than migrating it. */
   createMigrated(): Promise<unknown>
   /** Keeps migrations out, until what it returns runs a statement and ends that. */
-  lock(begin?: string): Promise<Unlock>
+  lock(): Promise<Unlock>
   /** Returns all that is stored, to check that nothing has changed. */
   contents(): Promise<unknown>
 }
@@ -40,7 +40,7 @@ export async function newSqliteDatabase(): Promise<TestDatabase> {
     name: file,
     createEmpty: async () => writeFileSync(file, '', { mode: 0o600 }),
     createMigrated: () => createMigrated(url),
-    lock: (begin = 'BEGIN IMMEDIATE') => lock(url, begin, 'COMMIT'),
+    lock: () => lock(url, 'BEGIN IMMEDIATE', 'COMMIT'),
     contents: async () => contentsOf(path.dirname(file)),
   }
 }

@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { query, runSql } from '../../../test/helpers/database/databases.ts'
 import { whyImpossible } from '../../../test/helpers/database/disks.ts'
@@ -196,32 +195,6 @@ describe('a SQLite file', () => {
     await migrateDatabase(database.url, withPots(POTS))
     if (change) await runSql(database.url, change)
     await expectRejection(database, message, columns && withPots(columns))
-  })
-
-  // In a process of its own, since nothing but its end ends the statement.
-  test('stays empty if the process of its first migration is killed, and the next one migrates it', async () => {
-    const { url, name } = await newSqliteDatabase()
-    const endless = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT 1 FROM c) SELECT count(*) FROM c'
-    const folder = migrationsWith({ '1_endless': `CREATE TABLE Pot (x); ${endless};` }, 'none')
-    const script = `
-      const [url, folder, journal] = process.argv.slice(1)
-      setInterval(() => existsSync(journal) && process.kill(process.pid, 'SIGKILL'), 20)
-      const { migrateDatabase } = await import('@plant-store/prisma')
-      await migrateDatabase(url, folder)`
-    const flags = ['--input-type=module', '--eval', `import { existsSync } from 'node:fs'; ${script}`]
-    await run(process.execPath, [...flags, url, folder, `${name}-journal`])
-    expect((await migrateDatabase(url)).applied.length).toBeGreaterThan(0)
-    expect(readdirSync(path.dirname(name))).toEqual([path.basename(name)])
-  })
-
-  test('is read once another process lets go of it, such as the one that creates its tables', async () => {
-    const { url, lock } = await migrated(newSqliteDatabase())
-    await runSql(url, 'PRAGMA journal_mode = DELETE')
-    const unlock = await lock('BEGIN EXCLUSIVE')
-    const checking = checkMigrated(url)
-    await sleep(500)
-    await unlock()
-    await checking
   })
 
   test('keeps the rows that refer to a table that a migration replaces', async () => {

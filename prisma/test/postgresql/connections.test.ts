@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { openDatabase } from '@plant-store/prisma'
 import { expect, test } from 'vitest'
-import { openConnection, query, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
+import { openConnection, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { until } from '../../../test/helpers/programs.ts'
 import { afterFile } from '../../../test/helpers/temporary.ts'
@@ -52,21 +52,6 @@ test('while PostgreSQL refuses connections, all that wait share one attempt in 2
   expect(Math.min(...gaps)).toBeGreaterThan(INTERVAL)
   network.lead(postgresql.port)
   await expect.poll(whyUnavailable).toBe(undefined)
-})
-
-test('what a write has learnt, a probe says: first that nothing responds, then, by writing once, that it is over', async () => {
-  const { plants, whyUnavailable } = opened
-  const numbers = () => query(postgresql.url('plants'), 'SELECT last_value::int, is_called FROM "Plant_seq_seq"')
-  await plants.create([PLANT])
-  // Only the connections that are open are lost.
-  network.stall()
-  expect(await outcomeOf(plants.create([{ ...PLANT, id: '2' }]))).toMatch(/does not respond/)
-  network.resume()
-  expect(await whyUnavailable()).toMatch(/does not respond/)
-  await expect.poll(whyUnavailable).toBe(undefined)
-  const used = await numbers()
-  for (let probe = 0; probe < 5; probe++) expect(await whyUnavailable()).toBe(undefined)
-  expect(await numbers()).toEqual(used)
 })
 
 test('where all connections wait for a lock, requests and a probe name the pool that is full', async () => {

@@ -21,45 +21,31 @@ const { ENOLCK, EIO, EINVAL, EPERM } = constants.errno
 const FAST = `--import=data:text/javascript,const%20now=performance.now.bind(performance);performance.now=()=>10*now()`
 
 // SQLite calls a disk without locks busy, so a command first waits for another process.
-const BUSY = /is locked by another process: .* its disk may not support locks: put it on a local disk\n$/
-const UNSUITABLE = /is on a disk that does not support locks or shared memory: put the database on a local disk\n$/
-testFaulty.each([
-  ['serve', ENOLCK, BUSY],
-  ['token list', ENOLCK, BUSY],
-  ['migrate', EIO, UNSUITABLE],
-])('on a disk without locks, %s says so (%i)', async (command, errno, reason) => {
-  const { file, url } = temporaryDatabase()
-  await writeNewDatabase(file)
-  const environment = { DATABASE_URL: url, PORT: '0', NODE_OPTIONS: FAST, ...onFaultyDisk({ LOCK_ERRNO: errno }) }
-  const result = await runCommand(command.split(' '), environment)
-  expect(result).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(reason) })
-  expect(readdirSync(path.dirname(file))).toEqual(['plants.db'])
-})
-
-testFaulty('on a disk without shared memory, serve says so', async () => {
-  const environment = { DATABASE_URL: temporaryDatabase().url, PORT: '0', ...onFaultyDisk({ MMAP_ERRNO: EINVAL }) }
-  const stderr = expect.stringMatching(UNSUITABLE)
-  expect(await runCommand(['serve'], environment)).toMatchObject({ exitCode: 1, stderr })
-})
-
+const BUSY = 'is locked by another process: '
+const UNSUITABLE = 'is on a disk that does not support locks or shared memory: put the database on a local disk'
 const ADVICE = 'put it on a local disk, or a volume of the container engine, or set DATABASE_URL to PostgreSQL'
+const sharedBy = (name: string) => `is on ${name}, where SQLite can damage it without an error: ${ADVICE}`
 
-testFaulty.each([
-  ['serve', 0x6969, 'NFS'],
-  ['migrate', 0xff534d42, 'SMB'],
-  ['token list', 0x01021997, '9p'],
-])('on a file system that machines share, %s names it and changes nothing', async (command, type, name) => {
+testFaulty.each<[command: string, faults: Parameters<typeof onFaultyDisk>[0], reason: string]>([
+  ['serve', { LOCK_ERRNO: ENOLCK }, BUSY],
+  ['migrate', { LOCK_ERRNO: EIO }, UNSUITABLE],
+  ['serve', { MMAP_ERRNO: EINVAL }, UNSUITABLE],
+  ['serve', { STATFS_TYPE: 0x6969 }, sharedBy('NFS')],
+  ['migrate', { STATFS_TYPE: 0xff534d42 }, sharedBy('SMB')],
+  ['token list', { STATFS_TYPE: 0x01021997 }, sharedBy('9p')],
+])('%s on a disk with %o says what is wrong with it, and changes nothing', async (command, faults, reason) => {
   const { file } = temporaryDatabase()
-  if (command === 'token list') await writeNewDatabase(file)
+  await writeNewDatabase(file)
   const folder = path.dirname(file)
-  const before = readdirSync(folder)
   const link = path.join(temporaryFolder(), 'link')
   symlinkSync(folder, link)
-  const environment = { DATABASE_URL: `file:${link}/plants.db`, PORT: '0', ...onFaultyDisk({ STATFS_TYPE: type }) }
-  const reason = `plants.db is on ${name}, where SQLite can damage it without an error: ${ADVICE}\n`
-  const result = await runCommand(command.split(' '), environment)
-  expect(result).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(reason) })
-  expect(readdirSync(folder)).toEqual(before)
+  const DATABASE_URL = `file:${link}/plants.db`
+  const result = await runCommand(command.split(' '), {
+    ...{ DATABASE_URL, PORT: '0', NODE_OPTIONS: FAST },
+    ...onFaultyDisk(faults),
+  })
+  expect(result).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(`plants.db ${reason}`) })
+  expect(readdirSync(folder)).toEqual(['plants.db'])
 })
 
 testFaulty('on FUSE, serve starts with a warning', async () => {

@@ -10,7 +10,6 @@ import { startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { root, startProgram, until } from '../../../test/helpers/programs.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
-import { findViolations, type Operation } from '../helpers/history.ts'
 import { createTokens, readDatabase, startKillable, startLoad } from '../helpers/load.ts'
 import type { Target } from '../helpers/wire.ts'
 
@@ -97,46 +96,4 @@ test.runIf(isLong)(`three servers of one PostgreSQL, killed ${KILLS} times, as t
     await postgresql.stop(signal)
     await postgresql.start()
   })
-})
-
-// That it can fail: a history that is right, and what makes it impossible.
-
-const operation = (kind: Operation['kind'], [begin, end]: [number, number], ...plants: number[]): Operation => ({
-  kind,
-  account: 'alice',
-  process: 0,
-  begin,
-  end,
-  outcome: 'confirmed',
-  plants,
-})
-const lost = operation('create', [13, 14], 4)
-const right: readonly Operation[] = [
-  operation('create', [1, 2], 1),
-  operation('list', [3, 6], 1, 2),
-  operation('create', [4, 5], 2),
-  operation('create', [7, 10], 3),
-  operation('list', [8, 9], 1, 2, 3),
-  operation('list', [11, 12], 1, 2, 3),
-  { ...lost, outcome: 'unknown' },
-  { ...operation('create', [15, 16], 5), outcome: 'rejected' },
-  operation('list', [17, 18], 1, 2, 3),
-]
-
-test('a history without a violation has none', () => expect(findViolations(right)).toEqual([]))
-
-test.each([
-  ['is not the beginning of the last list', 1, { plants: [2, 1] }],
-  ['lacks 2, which was confirmed before', 5, { plants: [1] }],
-  ['has 3, which was sent after it', 1, { plants: [1, 2, 3] }],
-  ['is shorter than that of 0 before it', 5, { plants: [1, 2] }],
-  ['5 was rejected, and is listed', 8, { plants: [1, 2, 3, 5] }],
-  ['3 was confirmed, and is not listed', 8, { plants: [1, 2] }],
-  ['4 was confirmed, and is not listed', 6, { outcome: 'confirmed' }],
-  ['9 is listed, and was never sent', 8, { plants: [1, 2, 3, 9] }],
-  ['a plant is listed twice', 8, { plants: [1, 2, 3, 3] }],
-  ['2 is listed after one that was sent later', 8, { plants: [1, 3, 2] }],
-] as const)('a history that was tampered with is found: %s', (sentence, index, change) => {
-  const tampered = right.with(index, { ...(right[index] as Operation), ...change })
-  expect(findViolations(tampered).join('\n')).toContain(sentence)
 })

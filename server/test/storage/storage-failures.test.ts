@@ -21,7 +21,7 @@ interface Fault {
   cause(): unknown
   fix(): unknown
   notReady: RegExp
-  reason: 'disk-full' | 'locked' | 'unavailable'
+  reason: 'disk-full' | 'locked'
   /** Whether `/readyz` finds it without a write of a client. */
   isFoundIdle: boolean
 }
@@ -77,19 +77,6 @@ async function lock(databaseUrl: string, begin: string, holder: string): Promise
   }
 }
 
-async function dropIndex(): Promise<Fault> {
-  const databaseUrl = await newDatabase()
-  const INDEX = '"Plant_account_id_key"'
-  return {
-    databaseUrl,
-    cause: () => runSql(databaseUrl, `DROP INDEX ${INDEX}`),
-    fix: () => runSql(databaseUrl, `CREATE UNIQUE INDEX ${INDEX} ON "Plant" ("account", "id")`),
-    notReady: /^503 The database does not have the schema of its migrations \(ON CONFLICT clause does not match .+\): /,
-    reason: 'unavailable',
-    isFoundIdle: true,
-  }
-}
-
 const lockSqlite = async () => lock(await newDatabase(), 'BEGIN EXCLUSIVE', 'process')
 const INSERT = `BEGIN; INSERT INTO "Plant" ("account", "id", "name") VALUES ('bob', '1', 'x')`
 const lockPostgresql = async () => lock((await startCluster()).databaseUrl, INSERT, 'transaction')
@@ -97,7 +84,6 @@ const lockPostgresql = async () => lock((await startCluster()).databaseUrl, INSE
 test.for([
   ['a full disk of SQLite', whyNoDisk, fillDiskOfSqlite],
   ['a full disk of PostgreSQL', whyNoDisk, fillDiskOfPostgresql],
-  ['an index that another program drops on SQLite', undefined, dropIndex],
   ['a lock of another program on SQLite', undefined, lockSqlite],
   ['an open transaction of another program on PostgreSQL', undefined, lockPostgresql],
 ] as const)('%s rejects writes, and nothing else, until it is gone', async ([, whyNot, prepare], { skip }) => {
