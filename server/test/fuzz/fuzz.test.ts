@@ -2,13 +2,14 @@
  * Bodies of POST /plants in any spelling, many of them mutated, against a model of what an account has. The conformance
  * suite of the client has requests of every operation, and requests/protocol.test.ts what is not HTTP.
  */
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { codePoint } from '../../../test/helpers/code-points.ts'
 import { runs } from '../../../test/helpers/long-tests.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { type Connection, openConnection } from '../helpers/connection.ts'
-import { KEEP_ALIVE, listPlants, post, postHead, withToken } from '../helpers/requests.ts'
 import { expectWellFormed } from '../helpers/wire.ts'
 
 /** A plant as a client means it. */
@@ -19,6 +20,8 @@ interface ModelPlant {
 }
 
 type ValueOf<Values> = Values extends fc.Arbitrary<infer Value> ? Value : never
+
+const agent = new Agent({ keepAlive: true })
 
 /** They post at the same time, so that they share commits. */
 const ACCOUNTS = 8
@@ -92,7 +95,6 @@ async function useAccount(server: TestServer, account: string, sequence: ValueOf
   const { token } = await server.createToken({ account })
   /** In order of creation. */
   const stored: ModelPlant[] = []
-  let connection: Connection | undefined
 
   /** Stores a plant. Returns its JSON, or the number of the error if the account has another one with this id. */
   function store(plant: ModelPlant): string | number {
@@ -102,26 +104,31 @@ async function useAccount(server: TestServer, account: string, sequence: ValueOf
   }
 
   /** Sends a request, and expects the JSON of a plant or a list, or the number of an error. */
-  async function exchange(wire: string, expected: string | number): Promise<void> {
-    if (!connection || connection.socket.closed) connection = await openConnection(server.url)
-    const shown = JSON.stringify(wire).slice(0, 4_000)
-    const response = await connection.send(wire).catch((cause) => {
+  async function exchange(method: string, parts: Buffer[], expected: string | number, length?: number): Promise<void> {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const own = length === undefined ? {} : { 'content-length': length }
+    const sent = request(`${server.url}/plants`, { agent, method, headers: { ...headers, ...own } })
+    for (const part of parts) sent.write(part)
+    sent.end()
+    const shown = JSON.stringify(Buffer.concat(parts).toString('latin1')).slice(0, 4_000)
+    const [response] = await once(sent, 'response').catch((cause) => {
       throw new Error(shown, { cause })
     })
-    expectWellFormed(response)
-    if (response.headers.get('connection') === 'close') connection = undefined
-    const body = JSON.parse(response.body)
-    expect(body.error ?? JSON.stringify(body), shown).toBe(expected)
+    const body = await text(response)
+    const received = new Map(Object.entries<string>(response.headers))
+    expectWellFormed({ status: response.statusCode, headers: received, body, bodyless: false })
+    const value = JSON.parse(body)
+    expect(value.error ?? JSON.stringify(value), shown).toBe(expected)
   }
 
   for (const { plant, again, spelling, mutation, chunk } of sequence) {
     const known = again === null ? undefined : stored[again % stored.length]
     const body = mutate(writeBody(known ?? plant, spelling), mutation)
     const predicted = predict(body)
-    await exchange(createRequest(token, body, chunk), typeof predicted === 'number' ? predicted : store(predicted))
+    const expected = typeof predicted === 'number' ? predicted : store(predicted)
+    await exchange('POST', split(body, chunk ?? body.length), expected, chunk === null ? body.length : undefined)
   }
-  await exchange(listPlants(token), `[${stored.map(toBody)}]`)
-  connection?.socket.destroy()
+  await exchange('GET', [], `[${stored.map(toBody)}]`)
 }
 
 /** Writes what a client sees of a plant. */
@@ -157,12 +164,11 @@ function mutate(original: Buffer, changes: ValueOf<typeof mutations>): Buffer {
   }, original)
 }
 
-/** Builds a request that creates a plant from a body, in chunks of this size if it is one. */
-function createRequest(token: string, body: Buffer, chunk: number | null): string {
-  if (chunk === null) return withToken(post(body, KEEP_ALIVE), token)
-  const chunks = body.toString('latin1').match(new RegExp(`[^]{1,${chunk}}`, 'g')) ?? []
-  const head = withToken(postHead({ 'Transfer-Encoding': 'chunked' }), token)
-  return `${head}${[...chunks, ''].map((text) => `${text.length.toString(16)}\r\n${text}\r\n`).join('')}`
+/** Cuts a body into parts of this size, each of which is a chunk. */
+function split(body: Buffer, size: number): Buffer[] {
+  return Array.from({ length: Math.ceil(body.length / size) }, (_, index) =>
+    body.subarray(index * size, (index + 1) * size),
+  )
 }
 
 /**

@@ -29,7 +29,6 @@ const sharedBy = (name: string) => `is on ${name}, where SQLite can damage it wi
 testFaulty.each<[command: string, faults: Parameters<typeof onFaultyDisk>[0], reason: string]>([
   ['serve', { LOCK_ERRNO: ENOLCK }, BUSY],
   ['migrate', { LOCK_ERRNO: EIO }, UNSUITABLE],
-  ['serve', { MMAP_ERRNO: EINVAL }, UNSUITABLE],
   ['serve', { STATFS_TYPE: 0x6969 }, sharedBy('NFS')],
   ['migrate', { STATFS_TYPE: 0xff534d42 }, sharedBy('SMB')],
   ['token list', { STATFS_TYPE: 0x01021997 }, sharedBy('9p')],
@@ -46,6 +45,12 @@ testFaulty.each<[command: string, faults: Parameters<typeof onFaultyDisk>[0], re
   })
   expect(result).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(`plants.db ${reason}`) })
   expect(readdirSync(folder)).toEqual(['plants.db'])
+})
+
+testFaulty('on a disk without shared memory, serve says so', async () => {
+  const environment = { DATABASE_URL: temporaryDatabase().url, PORT: '0', ...onFaultyDisk({ MMAP_ERRNO: EINVAL }) }
+  const stderr = expect.stringContaining(UNSUITABLE)
+  expect(await runCommand(['serve'], environment)).toMatchObject({ exitCode: 1, stderr })
 })
 
 testFaulty('on FUSE, serve starts with a warning', async () => {
