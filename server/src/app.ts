@@ -1,32 +1,55 @@
+/** The way of a request: from its arrival through what every request meets to the operations. */
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { contract } from '@plant-store/contract'
-import { createExpressEndpoints } from '@ts-rest/express'
 import express from 'express'
 import type { Logger } from 'pino'
-import { createAuthentication, type FindToken } from './accounts/authentication.ts'
-import type { RequestsInFlight } from './connections/places.ts'
+import type { Connections } from './connections/connections.ts'
 import { createDocs } from './docs/serve-docs.ts'
-import { readBody } from './requests/body.ts'
-import { createErrorHandler, overloaded, toValidationError } from './requests/errors.ts'
-import { byPath, createHeadCheck, readQuery } from './requests/head.ts'
+import type { RequestContext } from './requests/context.ts'
+import { createErrorHandler, HttpError, overloaded, sendError } from './requests/errors.ts'
+import { createHeadCheck, readQuery } from './requests/head.ts'
 import { createCors } from './requests/origins.ts'
-import { createRateLimit } from './requests/rate-limit.ts'
-import { createRouter, type Handlers } from './requests/router.ts'
+import { addOperations, type Dependencies } from './requests/router.ts'
 import type { Settings } from './settings.ts'
+import { events, reportEnd } from './telemetry/events.ts'
 
-/** What the app works with. */
-export interface Dependencies {
-  /** What each operation of the contract does. */
-  handlers: Handlers
-  /** Looks up a token that is not cached. */
-  findToken: FindToken
-  requestsInFlight: RequestsInFlight
+/** Printable ASCII, as proxies write it. A token that is sent as an id, or within one, must not appear in the log. */
+const VALID_ID = /^(?!.*pst_)[!-~]{1,128}$/
+
+/** Creates the listener of the requests of a port: each gets a context, and is handed to the app. */
+export function createListener(
+  app: express.Express,
+  connections: Connections,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  return (message, reply) => {
+    const [request, response] = [message as express.Request, reply as express.Response]
+    if (!connections.admit(request, response)) return
+    request.context = createContext(request)
+    if (events.listenerCount('requestEnded') > 0) reportEnd(request, response)
+    app(request, response, () => respondToNoPath(response))
+  }
+}
+
+/** Creates the context of a request that has arrived: later steps set the rest of it. */
+export function createContext({ headers }: Pick<IncomingMessage, 'headers'>): RequestContext {
+  const id = headers['x-request-id']
+  const requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
+  return { requestId } as RequestContext
+}
+
+/** Responds to a request whose target has no path, such as `http://`: Express calls nothing. */
+function respondToNoPath(response: express.Response): void {
+  const message = 'The request target is invalid. Use a path, or an http or https URL.'
+  sendError(response, new HttpError('badRequest', message, { headers: { Connection: 'close' } }))
 }
 
 /**
- * Creates the Express app. Its order is that of the checks (docs/architecture.md).
+ * Creates the Express app: first what every request meets, then the operations. Its order is that of the checks
+ * (docs/architecture.md).
  */
 export function createApp(dependencies: Dependencies, settings: Settings, logger: Logger): express.Express {
-  const { handlers, requestsInFlight } = dependencies
+  const { requestsInFlight } = dependencies
   const app = express()
     .disable('x-powered-by')
     .disable('etag')
@@ -48,31 +71,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
     if (cors) cors(request, response, check)
     else check()
   })
-
-  const authenticate = createAuthentication(dependencies.findToken)
-  const countRequest = settings.rateLimit && createRateLimit(settings.rateLimit)
-  const router = createRouter(handlers, settings.publicUrl)
-  const inOrder = Object.entries(contract).toSorted(([, one], [, other]) => byPath(one, other))
-  createExpressEndpoints(Object.fromEntries(inOrder) as typeof contract, router, app, {
-    logInitialization: false,
-    globalMiddleware: [
-      async (request, response, next) => {
-        const identity = await authenticate(request)
-        request.context.identity = identity
-        if (!requestsInFlight.countForAccount(request.context.inFlight, identity.account)) throw overloaded()
-        countRequest?.(identity.tokenId, response)
-        await readBody(request, response)
-        next()
-        // ts-rest has validated the body within `next`, and the handler has the result: fields that
-        // the schema ignores need not stay in memory until the response.
-        request.body = undefined as never
-      },
-    ],
-    requestValidationErrorHandler: (error, request) => {
-      throw toValidationError(error, request)
-    },
-  })
-
+  addOperations(app, dependencies, settings)
   for (const { path, handle } of docs) app.get(path, handle)
   app.use(createErrorHandler(logger))
   return app

@@ -9,7 +9,6 @@ import { createRequestsInFlight } from './connections/places.ts'
 import { checkPort, type OpenPort } from './connections/ports.ts'
 import { createCursors } from './plants/cursor.ts'
 import { createPlantStore } from './plants/plant-store.ts'
-import { openPublicPort } from './requests/public-port.ts'
 import { readSettings, type Settings } from './settings.ts'
 
 /** A server that handles requests. */
@@ -56,7 +55,11 @@ export async function startServer(
   // Check the ports first: a failed start leaves the database untouched.
   await checkPort(settings)
   // Loaded while threads look at the database and open it; the metrics only if there is a port to read them from.
-  const loading = Promise.all([import('./app.ts'), admin && import('./telemetry/metrics.ts')])
+  const loading = Promise.all([
+    import('./app.ts'),
+    import('./requests/public-port.ts'),
+    admin && import('./telemetry/metrics.ts'),
+  ])
   await migrate(settings.databaseUrl, logger, sources)
   const database = await openDatabase(settings.databaseUrl)
   opened.defer(database.close)
@@ -69,7 +72,7 @@ export async function startServer(
     findToken: await createTokenLookup(tokens, settings, logger),
     requestsInFlight,
   }
-  const [{ createApp }, metrics] = await loading
+  const [{ createApp }, { openPublicPort }, metrics] = await loading
   const port = await openPublicPort(createApp(dependencies, settings, logger), settings)
   if (metrics) {
     sources.metrics = metrics.createMetrics({

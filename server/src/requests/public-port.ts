@@ -1,14 +1,12 @@
-/** The public port: what arrives on it gets a context, and is handed to the app, unless it is not HTTP. */
-import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+/** The public port: requests that arrive on it are handed to the app; what is not HTTP gets an error here. */
+import { createServer, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ErrorName } from '@plant-store/contract'
-import type { Express, Request, Response } from 'express'
+import type { Express } from 'express'
+import { createContext, createListener } from '../app.ts'
 import { closeLater, discarded, discardRest, trackConnections } from '../connections/connections.ts'
 import { type OpenPort, openPort } from '../connections/ports.ts'
 import type { Settings } from '../settings.ts'
-import { CLIENT_CLOSED_REQUEST, events } from '../telemetry/events.ts'
-import type { Identity, RequestContext } from './context.ts'
 import { HttpError, sendError } from './errors.ts'
 import { createMessageClasses, type MessageClasses } from './responses.ts'
 
@@ -17,8 +15,6 @@ const MAX_HEADER_BYTES = 16 * 1024
 const HEADERS_TIMEOUT = 10_000
 /** How often Node.js looks for late requests, at most, in milliseconds; its own default is 30 s. */
 const LATE_CHECK_INTERVAL = 1_000
-/** Printable ASCII, as proxies write it. A token that is sent as an id, or within one, must not appear in the log. */
-const VALID_ID = /^(?!.*pst_)[!-~]{1,128}$/
 
 /** A connection, which Node.js gives to one response at a time. */
 type HttpSocket = Socket & { _httpMessage?: ServerResponse | null }
@@ -54,60 +50,11 @@ export async function openPublicPort(app: Express, settings: Settings): Promise<
   server.maxHeadersCount = 0
   const connections = trackConnections(server, settings.maxConnections)
 
-  function receive(message: IncomingMessage, reply: ServerResponse): void {
-    const [request, response] = [message as Request, reply as Response]
-    if (!connections.admit(request, response)) return
-    request.context = createContext(request)
-    if (events.listenerCount('requestEnded') > 0) reportEnd(request, response)
-    app(request, response, () => respondToNoPath(response))
-  }
-
   // The app responds with `100 Continue` once it accepts the body, and rejects other expectations.
-  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, receive)
+  const listener = createListener(app, connections)
+  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, listener)
   server.on('clientError', createUnparsedHandler(classes))
   return openPort(server, connections, settings)
-}
-
-/** Creates the context of a request that has arrived: later steps set the rest of it. */
-function createContext({ headers }: Pick<IncomingMessage, 'headers'>): RequestContext {
-  const id = headers['x-request-id']
-  const requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
-  return { requestId } as RequestContext
-}
-
-/** Responds to a request whose target has no path, such as `http://`: Express calls nothing. */
-function respondToNoPath(response: Response): void {
-  const message = 'The request target is invalid. Use a path, or an http or https URL.'
-  sendError(response, new HttpError('badRequest', message, { headers: { Connection: 'close' } }))
-}
-
-/** Tells log and metrics when a request has got its response, or its connection has closed before. */
-function reportEnd(request: Request, response: Response): void {
-  const begin = performance.now()
-  response.once('close', () => {
-    const { requestId, path: route, identity, errorCode: error } = request.context
-    const { account, tokenId } = (identity as Identity | undefined) ?? {}
-    const [path, status, seconds] = [String(request.path), finalStatus(response), (performance.now() - begin) / 1_000]
-    events.emit('requestEnded', {
-      requestId,
-      method: request.method,
-      path,
-      route,
-      status,
-      error,
-      seconds,
-      account,
-      tokenId,
-    })
-  })
-}
-
-/** Returns the status of a response that has closed: 499 if the connection closed before the response was complete. */
-function finalStatus({ req: request, writableFinished, errored, statusCode }: Response): number {
-  // A client that ends its side in the middle of a request has usually disconnected; it gets a 400 if it has not.
-  if (!request.complete && request.socket.readableEnded) return CLIENT_CLOSED_REQUEST
-  // A response that failed midway has the status of its failure, though its client has seen a success before.
-  return writableFinished || errored ? statusCode : CLIENT_CLOSED_REQUEST
 }
 
 /**

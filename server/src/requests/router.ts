@@ -1,9 +1,15 @@
+/** The operations: what a request meets on the way to one, how it is called, and what its result says to the client. */
 import { hash } from 'node:crypto'
-import { type Contract, contract, type ErrorName, type OperationMetadata } from '@plant-store/contract'
+import { type Contract, contract } from '@plant-store/contract'
 import type { AppRoute, ClientInferResponseBody, ServerInferRequest } from '@ts-rest/core'
-import type { AppRouteImplementation } from '@ts-rest/express'
-import type { Request } from 'express'
-import { HttpError } from './errors.ts'
+import { type AppRouteImplementation, createExpressEndpoints } from '@ts-rest/express'
+import type { Express, Request } from 'express'
+import { createAuthentication, type FindToken } from '../accounts/authentication.ts'
+import type { RequestsInFlight } from '../connections/places.ts'
+import type { Settings } from '../settings.ts'
+import { readBody } from './body.ts'
+import { overloaded, toValidationError } from './errors.ts'
+import { createRateLimit } from './rate-limit.ts'
 
 /** Every operation of the contract, by name. One that the contract has and this lacks does not compile. */
 export type Handlers = {
@@ -21,7 +27,7 @@ export type Handler<TInput, TBody> = (
   known: readonly string[],
 ) => Promise<OperationResult<TBody>>
 
-/** How an operation responds, unless it throws an `HttpError` that its `metadata.errors` names. */
+/** How an operation responds, unless it throws an `HttpError` of its `metadata.errors`. */
 export interface OperationResult<TBody> {
   /** The body of the success response; undefined: it has none. */
   readonly body: TBody
@@ -55,9 +61,6 @@ type Fields<TRoute extends AppRoute, TPart extends string> =
 export type Body<TRoute extends AppRoute> = ClientInferResponseBody<TRoute, Extract<keyof TRoute['responses'], Success>>
 type Success = 200 | 201 | 202 | 204
 
-/** Errors that no operation names: of its query and body, and of the state of the server. */
-const COMMON_ERRORS: readonly ErrorName[] = ['invalidQuery', 'invalidBody', 'unavailable']
-
 /** How many tags of an `If-None-Match` are looked at. */
 const MAX_TAGS = 100
 
@@ -71,6 +74,44 @@ interface CheckedRequest {
   readonly req: Request
 }
 
+/** What the operations work with. */
+export interface Dependencies {
+  /** What each operation of the contract does. */
+  handlers: Handlers
+  /** Looks up a token that is not cached. */
+  findToken: FindToken
+  requestsInFlight: RequestsInFlight
+}
+
+/** Adds the routes of all operations to an app, with what a request meets on the way to its operation. */
+export function addOperations(
+  app: Express,
+  { handlers, findToken, requestsInFlight }: Dependencies,
+  { publicUrl, rateLimit }: Pick<Settings, 'publicUrl' | 'rateLimit'>,
+): void {
+  const authenticate = createAuthentication(findToken)
+  const countRequest = rateLimit && createRateLimit(rateLimit)
+  createExpressEndpoints(contract, createRouter(handlers, publicUrl), app, {
+    logInitialization: false,
+    globalMiddleware: [
+      async (request, response, next) => {
+        const identity = await authenticate(request)
+        request.context.identity = identity
+        if (!requestsInFlight.countForAccount(request.context.inFlight, identity.account)) throw overloaded()
+        countRequest?.(identity.tokenId, response)
+        await readBody(request, response)
+        next()
+        // ts-rest has validated the body within `next`, and the handler has the result: fields that
+        // the schema ignores need not stay in memory until the response.
+        request.body = undefined as never
+      },
+    ],
+    requestValidationErrorHandler: (error, request) => {
+      throw toValidationError(error, request)
+    },
+  })
+}
+
 /**
  * Creates the router of all operations.
  *
@@ -79,24 +120,9 @@ interface CheckedRequest {
 export function createRouter(handlers: Handlers, publicUrl?: string): Router {
   const endpoints = Object.entries<AppRoute>(contract).map(([name, route]) => {
     const handler = handlers[name as keyof Handlers] as Handler<object, unknown>
-    return [name, implement(route, requireNamedErrors(name, route, handler), publicUrl)]
+    return [name, implement(route, handler, publicUrl)]
   })
   return Object.fromEntries(endpoints) as Router
-}
-
-/** Makes an error that the operation does not name a fault of the server, so that every test notices it. */
-function requireNamedErrors(
-  name: string,
-  route: AppRoute,
-  handler: Handler<object, unknown>,
-): Handler<object, unknown> {
-  const { errors = [] } = route.metadata as OperationMetadata
-  const names = [...COMMON_ERRORS, ...errors]
-  return (...request) =>
-    handler(...request).catch((error) => {
-      if (!(error instanceof HttpError) || names.includes(error.errorName)) throw error
-      throw new Error(`Add ${error.errorName} to the metadata.errors of ${name}`, { cause: error })
-    })
 }
 
 function implement(route: AppRoute, handler: Handler<object, unknown>, publicUrl: string | undefined) {

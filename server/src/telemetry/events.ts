@@ -1,32 +1,17 @@
 /** What happens to requests and writes, which the log and the metrics listen to. */
 import { EventEmitter } from 'node:events'
+import type { Request, Response } from 'express'
 
 /** nginx's status for a client that disconnects before its response; only logs and metrics see it. */
 export const CLIENT_CLOSED_REQUEST = 499
-
-/** A request that has got its response, or whose connection has closed before. */
-export interface RequestEnded {
-  readonly method: string
-  /** As it was requested. */
-  readonly path: string
-  /** The known path that it matches; undefined: none. */
-  readonly route: string | undefined
-  readonly status: number
-  readonly seconds: number
-  /** The code of its `Error` body; undefined if it has none. */
-  readonly error: number | undefined
-  readonly requestId: string
-  /** Undefined where it has no valid token. */
-  readonly account: string | undefined
-  readonly tokenId: string | undefined
-}
 
 /** Why a request or connection was rejected without being handled. */
 export const rejections = ['in-flight', 'gave-way', 'connections', 'rate-limit', 'issuer-keys'] as const
 
 /** What the log and the metrics listen to, of all servers of this process. */
 export interface Events {
-  requestEnded: [RequestEnded]
+  /** A request has got its response, or its connection has closed before. */
+  requestEnded: [request: Request, status: number, seconds: number]
   requestRejected: [reason: (typeof rejections)[number]]
   /** A request has no valid token: the code of the `Error` body of a 401. */
   authenticationFailed: [errorCode: number]
@@ -37,3 +22,19 @@ export interface Events {
 }
 
 export const events = new EventEmitter<Events>().setMaxListeners(0)
+
+/** Tells log and metrics when a request has got its response, or its connection has closed before. */
+export function reportEnd(request: Request, response: Response): void {
+  const begin = performance.now()
+  response.once('close', () => {
+    events.emit('requestEnded', request, finalStatus(response), (performance.now() - begin) / 1_000)
+  })
+}
+
+/** Returns the status of a response that has closed: 499 if the connection closed before the response was complete. */
+function finalStatus({ req: request, writableFinished, errored, statusCode }: Response): number {
+  // A client that ends its side in the middle of a request has usually disconnected; it gets a 400 if it has not.
+  if (!request.complete && request.socket.readableEnded) return CLIENT_CLOSED_REQUEST
+  // A response that failed midway has the status of its failure, though its client has seen a success before.
+  return writableFinished || errored ? statusCode : CLIENT_CLOSED_REQUEST
+}

@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
+import type { Identity } from '../requests/context.ts'
 import { events, rejections } from './events.ts'
 
 /** Where a log goes. */
@@ -115,8 +116,12 @@ const SECRET = /[^/]{24,}/g
  * with every request once it has a listener. No line has a token or the text of a query.
  */
 export function logRequests(logger: Logger): void {
-  events.on('requestEnded', ({ method, status, error, seconds, account, tokenId, requestId, ...ended }) => {
-    const path = ended.path.replace(SECRET, '…').replace(/[^!-~…]/g, '?')
+  events.on('requestEnded', ({ method, path: target, context }, status, seconds) => {
+    const { requestId, errorCode: error } = context
+    const { account, tokenId }: Partial<Identity> = context.identity ?? {}
+    const path = String(target)
+      .replace(SECRET, '…')
+      .replace(/[^!-~…]/g, '?')
     const milliseconds = Math.round(seconds * 10_000) / 10
     const line = [method, shorten(path, 20), status, error, `${milliseconds} ms`]
     const client = account !== undefined && tokenId !== undefined && [shorten(account, 10), shorten(tokenId, 12)]

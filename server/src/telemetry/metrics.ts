@@ -100,7 +100,8 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources): M
   }
 
   const listeners: EventListeners = {
-    requestEnded: ({ method, route, status, seconds }) => durations.observe(labelsOf(method, route, status), seconds),
+    requestEnded: ({ method, context }, status, seconds) =>
+      durations.observe(labelsOf(method, context.path, status), seconds),
     requestRejected: (reason) => rejected.inc({ reason }),
     authenticationFailed: (errorCode) => unauthenticated.inc({ code: errorCode }),
     batchCommitted: (size) => batches.observe(size),
