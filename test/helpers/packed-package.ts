@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { cp, mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { exclusively, root, runToSuccess } from './programs.ts'
@@ -31,33 +31,6 @@ export async function installPackage(
   const options = ['--offline', '--install-links', '--ignore-scripts', '--no-audit', '--no-fund']
   await run('npm', ['install', ...options, tarball, ...copies], folder)
   return { folder, installed: path.join(folder, 'node_modules', name) }
-}
-
-/**
- * Lists the files of an installed package, and the packages that its code and types import.
- *
- * @throws Error if a source map of its code or types leads to a file that it lacks
- */
-export async function readPackage({
-  installed,
-}: {
-  installed: string
-}): Promise<{ files: string[]; imported: string[] }> {
-  const files = (await readdir(installed, { recursive: true })).map((file) => file.replaceAll('\\', '/'))
-  const imported = new Set<string>()
-  for (const file of files.filter((name) => /\.(js|d\.ts)$/.test(name))) {
-    const text = await readFile(path.join(installed, file), 'utf8')
-    const names = text.matchAll(
-      /(?:^(?:import|export|\}).* from|import\(|require\(|reference \w+=)\s*["']([^"']+)["']/gm,
-    )
-    for (const [, name = ''] of names) if (!/^\.{1,2}\/.*\.[jt]s$/.test(name)) imported.add(name)
-    const { sources } = JSON.parse(await readFile(path.join(installed, `${file}.map`), 'utf8'))
-    const absent = sources.filter(
-      (source: string) => !files.includes(path.posix.join(path.posix.dirname(file), source)),
-    )
-    if (absent.length > 0) throw new Error(`The map of ${file} leads to ${absent}, which is not in the package.`)
-  }
-  return { files, imported: [...imported].sort() }
 }
 
 /** Copies a dependency, because npm does not pack the hard links of pnpm. */
