@@ -95,7 +95,6 @@ test.skipIf(whyNot)(
           .replace(/--file=\S*\//, `--file=${GUIDES}several-machines/`)
           .replace(/postgresql:\S+/, target),
       )
-    await expect(move('/does/not/exist.db')).rejects.toThrow(/unable to open database/)
     const broken = temporaryDatabase()
     await createMigrated(broken.url)
     await runSql(broken.url, `INSERT INTO "Plant" ("account", "id", "name") VALUES ('a', '1', ''); DROP TABLE "Token"`)
@@ -107,11 +106,6 @@ test.skipIf(whyNot)(
     expect(await compare(url, target, 'Plant', 'seq')).toBe(CODE_POINTS + 3)
     expect(await compare(url, target, 'Token', 'id')).toBe(4)
     expect(await compare(url, target, 'Secret', 'name')).toBe(1)
-    const [statistics] = await query<{ reltuples: number }>(
-      target,
-      `SELECT reltuples FROM pg_class WHERE relname = 'Plant'`,
-    )
-    expect(statistics?.reltuples).toBeGreaterThan(CODE_POINTS / 2)
     await expect(move(file)).rejects.toThrow(/this database is not empty/)
 
     await using server = await startTestServer({ databaseUrl: target })

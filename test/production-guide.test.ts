@@ -46,7 +46,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
   }, 600_000)
   afterAll(() => machine?.remove())
 
-  test('what is deployed is small, and has neither sources nor a path of this repository', () => {
+  test('what is deployed has neither sources nor a path of this repository, and everyone may read it', () => {
     const folder = path.join(releases, NAME)
     expect(statSync(folder).mode & 0o777).toBe(0o755)
     const expected = ['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'node_modules', 'package.json', 'production']
@@ -55,11 +55,6 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
 
     const all = readdirSync(folder, { recursive: true, withFileTypes: true })
     const files = all.filter((entry) => entry.isFile()).map(({ parentPath, name }) => path.join(parentPath, name))
-    const bytes = files.reduce((sum, file) => sum + statSync(file).size, 0)
-    console.log(`What is deployed has ${(bytes / 1e6).toFixed(1)} MB.`)
-    expect(bytes).toBeLessThan(30e6)
-    const unused = /\.(?:map|ts)$|\/[^/]*(?:mysql|sqlserver|cockroach)[^/]*$|\/sqlite3\.c$/
-    expect(files.filter((file) => unused.test(file))).toEqual([])
     expect(all.filter((entry) => entry.isSymbolicLink())).toEqual([])
     expect(files.filter((file) => (statSync(file).mode & 0o444) !== 0o444)).toEqual([])
     // Neither a name nor a text has the path of this repository, also not as pnpm writes it in names: with + for /.
@@ -127,15 +122,6 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     }
   })
 
-  test('nginx passes on the address of the client', async () => {
-    // In the place of the server, this responds with the address.
-    const respond = '(request, response) => response.end(request.headers["x-forwarded-for"], process.exit)'
-    await machine.run(`systemctl stop plant-store
-      node --eval 'http.createServer(${respond}).listen(3000, "127.0.0.1")' >/dev/null 2>&1 &`)
-    expect(await curl('-f --interface 127.0.0.2 --retry 60 --retry-all-errors')).toBe('127.0.0.2')
-    await machine.run('systemctl start plant-store')
-  })
-
   test('with TLS, nginx responds on port 443, and on port 80 only to what renews the certificate', async () => {
     await machine.run(`openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=plants.example.com \\
       -keyout /etc/nginx/plant-store.key -out /etc/nginx/plant-store.pem
@@ -172,12 +158,10 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
 
     // The server serves, but cannot be asked, after which the service waits before it says so.
     await machine.run(`sed -i 's/sleep 5/sleep 0/' /etc/systemd/system/plant-store.service; systemctl daemon-reload`)
-    for (const setting of ['ADMIN_PORT=', 'ADMIN_PORT=0']) {
-      await machine.run(`sed -i 's/^ADMIN_PORT=.*/${setting}/' ${file}`)
-      await expect(machine.run('systemctl restart plant-store')).rejects.toThrow('ADMIN_PORT must be a port')
-      await expect.poll(() => show('ActiveState')).toBe('failed')
-      expect(await show('NRestarts')).toBe('0')
-    }
+    await machine.run(`sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=/' ${file}`)
+    await expect(machine.run('systemctl restart plant-store')).rejects.toThrow('ADMIN_PORT must be a port')
+    await expect.poll(() => show('ActiveState')).toBe('failed')
+    expect(await show('NRestarts')).toBe('0')
     await machine.run(`sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=3001/' ${file}; systemctl restart plant-store`)
     expect(await plants()).toEqual(['plant 1'])
   })

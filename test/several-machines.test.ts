@@ -12,7 +12,6 @@ import { query, runSql, startOwnPostgresql } from './helpers/database/databases.
 import { demandPasswords } from './helpers/database/postgresql.ts'
 import { startFaultyNetwork } from './helpers/network/faulty-network.ts'
 import { hasPgbouncer, startPgbouncer } from './helpers/network/pgbouncer.ts'
-import { FICUS, type OperationRequest, operations, PLANTS, parse, stringify } from './helpers/operations.ts'
 import { codeBlock, isInstalled, readGuide, shell } from './helpers/production/guide.ts'
 import { collect, freePort, startProgram, until } from './helpers/programs.ts'
 import { runCommand, startServerProcess } from './helpers/server/run-command.ts'
@@ -47,8 +46,8 @@ describe('the role of the servers', () => {
     await runSql(owner, rights)
     await using server = await startTestServer({ databaseUrl })
     // A plant is compared with the one of its id.
-    await server.post(String(stringify(FICUS)))
-    expect((await server.post(String(stringify({ ...FICUS, name: 'Aloe' })))).status).toBe(400)
+    await server.post('{"id":1,"name":"Ficus"}')
+    expect((await server.post('{"id":1,"name":"Aloe"}')).status).toBe(400)
     const { id, token } = await server.createToken()
     await server.revoke(id)
     expect((await server.call('/plants', { token })).status).toBe(401)
@@ -211,24 +210,6 @@ test.runIf(hasNginx)(
   },
 )
 
-test.runIf(hasNginx).for(operations)(
-  'behind nginx, $name is not sent again after a lost response',
-  async ({ name, request }) => {
-    const { server: databaseUrl } = await createMigrated(`lost_${name.toLowerCase()}`)
-    await using server = await startTestServer({ databaseUrl })
-    for (const plant of PLANTS) await server.post(String(stringify(plant)))
-    await using network = await startFaultyNetwork(Number(new URL(server.url).port))
-    const port = Number(new URL(network.url('plants')).port)
-    const url = `http://127.0.0.1:${await freePort()}`
-    await using _nginx = await startNginx(url, [port, port])
-    // The server does all of it.
-    const lost = network.cutOnce('after', `${request.method} ${request.target} `)
-    const received = await callOf(request, url, server.token)
-    await lost
-    expect(received).toEqual({ error: 50300n, message: expect.any(String) })
-  },
-)
-
 test('the balancer of Compose has the same server', () => {
   const serverOf = (name: string) => {
     const lines = readGuide(name)
@@ -339,34 +320,27 @@ describe.runIf(hasNginx).each(['nginx.conf', 'several-machines/nginx.conf'])('be
     expect(await send('GET /plants HTTP/1.1')).toMatchObject({ status: 400, error: 40000 })
   })
 
-  test('what is compressed are the same bytes, and every id arrives exactly', async () => {
-    const [url, plant] = [`http://127.0.0.1:${await freePort()}`, { name: 'Monstera deliciosa', tag: 'aroid' }]
-    await using server = await startTestServer()
-    await using _nginx = await startNginx(url, [Number(new URL(server.url).port)], file)
-    const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' }
-    for (let id = 2n ** 53n; id < 2n ** 53n + 100n; id++) {
-      const body = String(stringify({ ...plant, id }))
-      const created = await fetch(`${url}/plants`, { method: 'POST', headers, body })
-      expect([created.status, created.headers.get('content-encoding')]).toEqual([200, null])
-    }
+  test('what is compressed are the same bytes, with the weak form of the tag', async () => {
+    const { server, url } = await startBehind('http')
+    for (let id = 0; id < 100; id++) await server.post(`{"id":${id},"name":"Monstera deliciosa"}`)
+    const headers = { authorization: `Bearer ${server.token}` }
     const [direct, compressed] = [await server.call('/plants'), await fetch(`${url}/plants`, { headers })]
     expect([compressed.status, compressed.headers.get('content-encoding')]).toEqual([200, 'gzip'])
     expect(compressed.headers.get('vary')).toBe('Accept-Encoding, Authorization')
-    const text = await compressed.text()
-    expect(text).toBe(await direct.text())
-    expect(JSON.parse(text)).toEqual(Array(100).fill(plant))
+    expect(await compressed.text()).toBe(await direct.text())
     const etag = compressed.headers.get('etag') as string
     expect(etag).toBe(`W/${direct.headers.get('etag')}`)
     const unchanged = await fetch(`${url}/plants`, { headers: { ...headers, 'if-none-match': etag } })
     expect([unchanged.status, unchanged.headers.get('etag')]).toEqual([304, direct.headers.get('etag')])
   })
 
-  test('each piece of a list arrives as it is sent, and a list that breaks off is broken', async () => {
+  test('each piece of a list arrives as it is sent, one that breaks off is broken, and the server gets the address', async () => {
     let breakOff = () => {}
-    const upstream = createServer(({ url }, response) => {
-      if (url !== '/plants') response.writeHead(404).end()
-      else response.writeHead(200, { 'content-type': 'application/json' }).write('[{"name":"Ficus"}')
+    let address: unknown
+    const upstream = createServer(({ headers }, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).write('[{"name":"Ficus"}')
       breakOff = () => response.destroy()
+      address = headers['x-forwarded-for']
     })
     onTestFinished(() => void upstream.close())
     await once(upstream.listen(0, '127.0.0.1'), 'listening')
@@ -375,18 +349,14 @@ describe.runIf(hasNginx).each(['nginx.conf', 'several-machines/nginx.conf'])('be
     for (const encoding of ['gzip', 'identity']) {
       // nginx would give up after a minute.
       const signal = AbortSignal.timeout(45_000)
-      const list = await fetch(`${url}/plants`, { headers: { 'accept-encoding': encoding }, signal })
+      const headers = { 'accept-encoding': encoding, 'x-forwarded-for': '10.0.0.99' }
+      const list = await fetch(`${url}/plants`, { headers, signal })
       expect(list.headers.get('content-encoding') ?? 'identity').toBe(encoding)
       const pieces = list.body?.pipeThrough(new TextDecoderStream()).getReader()
       expect(await pieces?.read()).toEqual({ done: false, value: '[{"name":"Ficus"}' })
+      expect(address).toBe('127.0.0.1')
       breakOff()
       await expect(pieces?.read()).rejects.toThrow('terminated')
     }
   })
 })
-
-/** Sends a request, and returns the body of its response. */
-async function callOf({ method, target, body }: OperationRequest, url: string, token: string): Promise<unknown> {
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  return parse(await (await fetch(url + target, { method, headers, body: body ?? null })).text())
-}

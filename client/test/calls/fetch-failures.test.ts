@@ -3,7 +3,6 @@ import { expect, test, vi } from 'vitest'
 import { ConnectionError, createPlantStoreClient, type Fetch } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
-import { startTinyServer } from '../helpers/tiny-server.ts'
 
 const caused = (code: string) => new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) })
 
@@ -14,6 +13,7 @@ test.each<[string, unknown, reason: string, isRetried?: boolean]>([
   ['of Bun', Object.assign(new Error('Unable to connect.'), { code: 'ConnectionRefused' }), ': Unable to connect.'],
   ['of Safari', new TypeError('Load failed'), ': Load failed'],
   ['of Node.js about a certificate', caused('DEPTH_ZERO_SELF_SIGNED_CERT'), ': DEPTH_ZERO_SELF_SIGNED_CERT', false],
+  ['of Node.js about a port', caused('bad port'), ': bad port', false],
   ['of Safari about a certificate', new TypeError(untrusted), `: ${untrusted}`, false],
   ['of Electron about a redirect', new Error('Redirect was cancelled'), ': Redirect was cancelled', false],
   ['of Node.js about the signal of jsdom', new TypeError(`${otherRealm}.`), `: ${otherRealm}.`, false],
@@ -36,14 +36,6 @@ test('a fetch that returns nothing, or a response that is read, has not got one'
     expect(error).toMatchObject({ kind: 'connection', cause: expect.any(TypeError) })
     expect(error.detail).toBe(`connection failed: ${(error.cause as TypeError).message}`)
   }
-})
-
-test('in this runtime, a server without TLS is a temporary failure, and a port that fetch refuses is not', async () => {
-  await using server = await startTinyServer(() => {})
-  const urls = [server.url.replace('http', 'https'), 'http://127.0.0.1:6000']
-  const results = urls.map((baseUrl) => server.createClient({ baseUrl, retries: 0 }).safe.getPlants())
-  const errors = (await Promise.all(results)).map(({ error }) => [error?.kind, error?.retryable])
-  expect(errors).toEqual([['connection', true], ['connection', false]]) // biome-ignore format: one line
 })
 
 test('a runtime without fetch needs a fetch function of the app', async () => {
