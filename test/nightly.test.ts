@@ -1,5 +1,5 @@
 /** Which of the nightly tests .ci/run chooses. */
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { appendFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
@@ -19,39 +19,23 @@ test('every nightly test and every path that it covers exists', () => {
   expect(spawnSync('git', list, { cwd: root, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' })
 })
 
-/** Clones this repository, with a record of its last commit. */
-function createRepository() {
-  const folder = temporaryFolder()
-  const git = (...parameters: string[]) => execFileSync('git', parameters, { cwd: folder, encoding: 'utf8' }).trim()
-  git('clone', '--quiet', '--shared', root, '.')
-  cpSync(`${root}.ci`, `${folder}/.ci`, { recursive: true })
-  const record = (hash: string) => writeFileSync(`${folder}/.ci/nightly-passed`, `${hash}\n`)
-  record(git('rev-parse', 'HEAD'))
-  return { folder, record }
-}
-
-type Change = (repository: ReturnType<typeof createRepository>) => void
-const append =
-  (file: string): Change =>
-  ({ folder }) =>
-    appendFileSync(path.join(folder, file), 'changed')
-
-test.each<[what: string, chosen: string[], reason: string, change: Change]>([
-  ['nothing has changed that they cover', [], `${IMAGE} is left out: no change of ${IMAGE}`, append('README.md')],
-  ['a file has changed', [IMAGE], `${IMAGE} runs: Dockerfile has changed`, append('Dockerfile')],
-  ['a file of a folder is new', [GUIDE], 'docs/production/new.env has changed', append('docs/production/new.env')],
-  [
-    'a file of a pattern is new',
-    [GUIDE, MACHINES],
-    'docs/production/my-nginx.conf',
-    append('docs/production/my-nginx.conf'),
-  ],
-  ['a file that all cover has changed', names, 'pnpm-lock.yaml has changed', append('pnpm-lock.yaml')],
-  ['this clone lacks the commit', names, 'All nightly tests run', ({ record }) => record('1'.repeat(40))],
-])('where %s, .ci/run runs what covers it', (_what, chosen, reason, change) => {
-  const repository = createRepository()
-  change(repository)
-  const { stdout, stderr } = spawnSync('node', ['.ci/choose.mjs'], { cwd: repository.folder, encoding: 'utf8' })
+test.each<[file: string, chosen: string[], reason: string, passed?: string]>([
+  ['README.md', [], `${IMAGE} is left out: no change of ${IMAGE}`],
+  ['Dockerfile', [IMAGE], `${IMAGE} runs: Dockerfile has changed`],
+  // In a folder and by a pattern.
+  ['docs/production/new.env', [GUIDE], 'docs/production/new.env has changed'],
+  ['docs/production/my-nginx.conf', [GUIDE, MACHINES], 'docs/production/my-nginx.conf'],
+  // All cover it.
+  ['pnpm-lock.yaml', names, 'pnpm-lock.yaml has changed'],
+  ['README.md', names, 'All nightly tests run: .ci/nightly-passed has no commit that this clone has', '1'.repeat(40)],
+])('after a change of %s, .ci/run runs what covers it', (file, chosen, reason, passed) => {
+  const cwd = temporaryFolder()
+  const run = (program: string, ...parameters: string[]) => spawnSync(program, parameters, { cwd, encoding: 'utf8' })
+  run('git', 'clone', '--quiet', '--shared', root, '.')
+  cpSync(`${root}.ci`, `${cwd}/.ci`, { recursive: true })
+  writeFileSync(`${cwd}/.ci/nightly-passed`, passed ?? run('git', 'rev-parse', 'HEAD').stdout)
+  appendFileSync(path.join(cwd, file), 'changed')
+  const { stdout, stderr } = run('node', '.ci/choose.mjs')
   expect(stdout.trim()).toBe(chosen.join(' '))
   expect(stderr).toContain(reason)
 })

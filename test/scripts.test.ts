@@ -1,16 +1,7 @@
 /** The scripts of the root's package.json, what they install, the pre-commit hook, and the workflows. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  copyFileSync,
-  cpSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, cpSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -28,19 +19,6 @@ test('every script of the root sets up, except those that need no packages or se
   const setsUp = /^(node scripts\/setup\.mjs|npm run --silent setup)\b/
   const others = Object.keys(manifest.scripts).filter((name) => !setsUp.test(manifest.scripts[name]))
   expect(others.sort().join(' ')).toBe('audit changeset check clean sbom')
-})
-
-test('pnpm runs in the version of its lockfile, everywhere', () => {
-  const { stdout } = run('node', ['scripts/pnpm.mjs', '--version'])
-  const { dependencies } = JSON.parse(readFileSync(`${root}scripts/pnpm/package.json`, 'utf8'))
-  expect(stdout.trim()).toBe(dependencies.pnpm)
-  // Corepack's npm, which takes the place of npm, would refuse to run here.
-  expect(manifest).not.toHaveProperty('packageManager')
-  expect(manifest).not.toHaveProperty('devEngines')
-  // The install script of pnpm would have replaced this script with the binary.
-  expect(statSync(`${root}node_modules/.cache/pnpm/node_modules/pnpm/pnpm`).size).toBeLessThan(10_000)
-  const others = ['grep', '-nE', 'npx.* pnpm|npm (i|install|exec) .*pnpm', '--', '*.mjs', '*.yml', 'Dockerfile']
-  expect(run('git', others).stdout).toBe('')
 })
 
 test('npm run typecheck checks every file of the packages and the tests, and takes --watch', () => {

@@ -46,13 +46,6 @@ test('the document has the specified version, paths, operations, scopes, bodies 
   expect(post.requestBody).toEqual({ required: true, ...content(refer('NewPlant')) })
   const list = { type: 'array', items: refer('Plant') }
   expect(get).toMatchObject(operation('getPlants', 'Get Plants', 'read', list))
-  const paging = [
-    { in: 'query', name: 'limit', schema: { type: 'integer', minimum: 1, maximum: 1000 } },
-    { in: 'query', name: 'cursor', schema: { type: 'string' } },
-  ]
-  // A filter may be added.
-  for (const own of paging) expect(get.parameters.find(({ name }: typeof own) => name === own.name)).toMatchObject(own)
-  for (const parameter of get.parameters) expect(parameter).not.toHaveProperty('required')
 })
 
 test('every operation has its scope, and says what the errors mean that it responds with, each with an example', () => {
