@@ -48,7 +48,6 @@ describe.runIf(machine)('in a fresh clone, without a compiler', () => {
       expect(await run('sh', '-c', list)).toBe('[{"name":"Monstera deliciosa","tag":"aroid"}]')
     })
     expect(first).toContain('"msg":"closing"')
-    expect(await run('git', 'config', 'core.hooksPath')).toBe('.githooks\n')
     expect(await start()).not.toMatch(/curl|install|lockfile|prisma /i)
   })
 
