@@ -4,13 +4,9 @@
  * Usage: npm run changeset [-- version]
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { fail, root, run } from './run.mjs'
+import { root, run } from './run.mjs'
 
 const parameters = process.argv.slice(2)
-if (parameters.length === 0 && !process.stdin.isTTY) {
-  const packages = ['contract', 'prisma', 'server', 'client'].map((name) => `'@plant-store/${name}': patch\n`)
-  fail(`Without a terminal, write .changeset/NAME.md yourself:\n---\n${packages.join('')}---\n\nWhat users notice.`)
-}
 run('npm', ['run', '--silent', 'setup'], 'inherit')
 run(`${root}node_modules/.bin/changeset`, parameters, 'inherit')
 if (parameters[0] === 'version') {
