@@ -3,7 +3,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { contract } from '@plant-store/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isLong } from './helpers/long-tests.ts'
 import { codeBlocks, shell } from './helpers/production/guide.ts'
@@ -71,12 +70,6 @@ test.runIf(isLong)(
     )
   },
 )
-
-test('the operations are those of the contract', () => {
-  const [, list = ''] = /^Its operations are ([^.]*)/m.exec(readme) ?? []
-  const operations = Object.values(contract).map(({ method, path }) => `${method} ${path}`)
-  expect(list.match(/[A-Z]+ [^`]+/g), 'run npm run generate').toEqual(operations)
-})
 
 const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
 const read = (page: string) => readFileSync(root + page, 'utf8')

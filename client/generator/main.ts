@@ -1,5 +1,5 @@
-/** Writes `src/generated`, the whole folder, and the list of operations in README.md. A test fails if one is stale. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+/** Writes `src/generated`, the whole folder. A test fails if a file of it is stale. */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { contract } from '@plant-store/contract'
 import { generate } from './generate.ts'
@@ -10,8 +10,3 @@ const files = Object.entries(generate(contract))
 rmSync(folder, { recursive: true, force: true })
 mkdirSync(folder)
 for (const [name, text] of files) writeFileSync(folder + name, text)
-
-const readme = fileURLToPath(new URL('../../README.md', import.meta.url))
-const names = Object.values(contract).map(({ method, path }) => `\`${method} ${path}\``)
-const list = `Its operations are ${new Intl.ListFormat('en-GB').format(names)}.`
-writeFileSync(readme, readFileSync(readme, 'utf8').replace(/^Its operations are [^.]*\./m, list))
