@@ -22,28 +22,7 @@ export interface Schema extends JsonSchema {
 }
 
 /** An operation. */
-export interface OperationModel {
-  readonly name: string
-  readonly description: string
-  readonly deprecated: boolean
-  readonly method: string
-  /** The path, with its parameters as `{name}`. */
-  readonly path: string
-  /** The input: path, query and body. */
-  readonly fields: readonly Field[]
-  /** The body of the request; undefined if it has none. */
-  readonly body: Schema | undefined
-  /** The success status. */
-  readonly status: number
-  /** The body of its response; undefined if it has none. */
-  readonly response: Schema | undefined
-  readonly paged: boolean
-  /** Whether it may respond 304 to a condition. */
-  readonly conditional: boolean
-  readonly idempotent: boolean
-  /** The scope that the token must have. */
-  readonly scope: string
-}
+export type OperationModel = ReturnType<typeof readOperation>
 
 /** Where a field of the input is sent. */
 type Part = 'path' | 'query' | 'body'
@@ -68,7 +47,7 @@ export function readOperations({ paths, components: { schemas } }: OpenApiDocume
   return operations
 }
 
-function readOperation(operation: Operation, method: string, path: string, components: Components): OperationModel {
+function readOperation(operation: Operation, method: string, path: string, components: Components) {
   const { operationId: name, deprecated = false, requestBody, parameters } = operation
   if (RESERVED_NAMES.includes(name)) rejectContract(name, 'the SDK uses this name; rename the operation')
   if (!/^[a-z]\w*$/.test(name)) rejectContract(name, 'must be a name such as getPlant; rename the operation')
@@ -79,18 +58,20 @@ function readOperation(operation: Operation, method: string, path: string, compo
     return { name: own.name, parts: [part], required, schema: resolve(schema, components) }
   })
   return {
-    ...{
-      name,
-      method,
-      path,
-      body,
-      deprecated,
-      status: Number(status),
-      response: schemaOf(success?.content?.['application/json'].schema),
-    },
+    name,
+    method,
+    path,
+    deprecated,
     description: operation.description || operation.summary || name,
+    // The input: path, query and body.
     fields: mergeFields(name, [...inTarget, ...fieldsOf(body ?? {})]),
+    // The body of the request; undefined if it has none.
+    body,
+    status: Number(status),
+    // The body of its response; undefined if it has none.
+    response: schemaOf(success?.content?.['application/json'].schema),
     paged: operation['x-paged'],
+    // Whether it may respond 304 to a condition.
     conditional: '304' in operation.responses,
     idempotent: operation['x-idempotent'],
     scope: operation.security[0].bearer[0],
