@@ -14,23 +14,14 @@ import type { Target } from './wire.ts'
 
 /** How many clients of each target create plants. */
 const WRITERS = isLong ? 8 : 2
-/** The time that the only writer of a calm account waits after a plant, in milliseconds: its lists stay as they are. */
-const CALM_PAUSE = 100
 const PAGE_SIZE = 50
 /** The time a client waits after a rejected request or a list, in milliseconds. */
 const PAUSE = 10
 
 /** A server, and a token of an account there. */
-export type LoadTarget = Target & { account?: string; isCalm?: boolean }
+type LoadTarget = Target & { account?: string }
 /** An account with one of its tokens. */
-export type Account = Omit<Required<LoadTarget>, 'url' | 'isCalm'>
-
-/** What a client keeps of a list, to ask whether it is still the same. */
-interface KeptList {
-  readonly etag: string
-  readonly body: string
-  readonly link: string | null
-}
+export type Account = Omit<Required<LoadTarget>, 'url'>
 
 /**
  * Starts clients that create plants all the time, and others that list them, whole and in pages. What they did and saw
@@ -39,9 +30,6 @@ interface KeptList {
 export function startLoad(...targets: [LoadTarget, ...LoadTarget[]]) {
   const history: Operation[] = []
   const rejected = { plants: 0, lists: 0 }
-  /** The last list or page of each account and path, from whichever of its servers. */
-  const kept = new Map<string, KeptList>()
-  let unchanged = 0
   let stored = 0
   let stopped = false
   let events = 0
@@ -70,8 +58,7 @@ export function startLoad(...targets: [LoadTarget, ...LoadTarget[]]) {
         return { outcome: judge(response, isTaken), plants: [plant] }
       })
       if (outcome === 'confirmed') taken = plant
-      if (target.isCalm) await sleep(CALM_PAUSE)
-      else if (outcome === 'unknown') await sleep(PAUSE)
+      if (outcome === 'unknown') await sleep(PAUSE)
     }
   }
 
@@ -98,7 +85,7 @@ export function startLoad(...targets: [LoadTarget, ...LoadTarget[]]) {
   async function list(target: LoadTarget, query: string): Promise<Pick<Operation, 'outcome' | 'plants'>> {
     const listed: (number | undefined)[] = []
     for (let next: URL | undefined = new URL(`/plants${query}`, target.url); next; ) {
-      const { status, body, link, ...response } = await getOrKeep(target, next)
+      const { status, body, link, ...response } = await get(next, target.token)
       if (status !== undefined && status !== 200) {
         rejected.lists++
         expectUnavailable({ status, body, ...response })
@@ -111,24 +98,10 @@ export function startLoad(...targets: [LoadTarget, ...LoadTarget[]]) {
     return { outcome: 'confirmed', plants: listed }
   }
 
-  /** Gets a list, or takes the one that was kept where that is still the same. */
-  async function getOrKeep({ account, token }: LoadTarget, url: URL): ReturnType<typeof get> {
-    const key = `${account} ${url.pathname}${url.search}`
-    const known = kept.get(key)
-    const response = await get(url, token, known?.etag)
-    if (response.status === 304 && known) {
-      unchanged++
-      return { ...response, ...known, status: 200 }
-    }
-    const { status, etag, body, link } = response
-    if (status === 200 && body !== '' && etag !== null) kept.set(key, { etag, body, link })
-    return response
-  }
-
   const clients = targets.map((target, index) => {
     const processOf = (client: number) => index * 100 + client
     return Promise.all([
-      ...Array.from({ length: target.isCalm ? 1 : WRITERS }, (_, client) => write(target, processOf(client))),
+      ...Array.from({ length: WRITERS }, (_, client) => write(target, processOf(client))),
       read(target, processOf(WRITERS), ''),
       read(target, processOf(WRITERS + 1), `?limit=${PAGE_SIZE}`),
     ])
@@ -136,8 +109,6 @@ export function startLoad(...targets: [LoadTarget, ...LoadTarget[]]) {
   // A failure is that of `during`, which waits for all of them.
   for (const running of clients) running.catch(() => {})
   return {
-    /** Returns how many lists and pages were still the same. */
-    unchanged: () => unchanged,
     /** Returns how many plants are stored. */
     stored: () => stored,
     /** Waits until many more plants are stored than now. */
@@ -213,16 +184,14 @@ function numberOf(plant: object): number | undefined {
  * Sends a GET. Without a response, the status is undefined; the body is empty if the
  * connection broke in the middle of it.
  */
-async function get(url: URL, token: string, etag?: string) {
-  const headers = { authorization: `Bearer ${token}`, ...(etag !== undefined && { 'if-none-match': etag }) }
-  const response = await fetch(url, { headers }).catch(() => undefined)
+async function get(url: URL, token: string) {
+  const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } }).catch(() => undefined)
   const body = (await response?.text().catch(() => '')) ?? ''
   const header = (name: string) => response?.headers.get(name) ?? null
   return {
     status: response?.status,
     retryAfter: header('retry-after'),
     link: header('link'),
-    etag: header('etag'),
     body,
   }
 }

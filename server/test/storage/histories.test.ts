@@ -57,11 +57,9 @@ async function killUnderLoad(
   count: number,
   killDatabase = async (_signal: NodeJS.Signals) => {},
 ): Promise<void> {
-  const tokens = await createTokens(databaseUrl, 'alice', 'bob', 'calm')
+  const tokens = await createTokens(databaseUrl, 'alice', 'bob')
   const servers = await Promise.all(Array.from({ length: count }, () => startKillable(databaseUrl)))
-  const targets = servers.flatMap(({ url }) =>
-    tokens.map((token) => ({ url, ...token, isCalm: token.account === 'calm' })),
-  )
+  const targets = servers.flatMap(({ url }) => tokens.map((token) => ({ url, ...token })))
   const followed = targets.filter(({ account }) => account === 'alice')
   const followers = await Promise.all(
     Array.from({ length: FOLLOWERS }, (_, index) => startFollower(followed[index % count] as Target)),
@@ -75,7 +73,6 @@ async function killUnderLoad(
     }
     await load.progress()
   })
-  expect(load.unchanged()).toBeGreaterThan(0)
   const { url, token } = followed[0] as Target
   const listed = await fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } })
   const plants = (await listed.json()) as unknown[]
