@@ -227,10 +227,10 @@ describe('on SQLite', () => {
     expect(await query(url, SELECT_COUNT)).toEqual([{ count: 2 }])
   })
 
-  test('a mistake in SQL is no StorageError and shows no source code', async () => {
+  test('the order of creation is exact beyond int32, and a mistake in SQL is no StorageError and shows no source code', async () => {
     const { prisma } = await openNewClient()
-    const data = { account: 'alice', id: '1', name: 'Monstera' }
-    await prisma.plant.create({ data })
+    const data = { seq: 2 ** 52, account: 'alice', id: '1', name: 'Monstera' }
+    expect(await prisma.plant.create({ data, select: { seq: true } })).toEqual({ seq: 2 ** 52 })
     for (const run of [
       () => prisma.$queryRawUnsafe('SELEKT 1'),
       () => prisma.$executeRawUnsafe(`DELETE FROM "Plant" WHERE "id" = 'x`),

@@ -93,6 +93,16 @@ describe('the variables of libpq and the driver', () => {
   }
 })
 
+test.each([
+  ['/none', 'cannot be read'],
+  ['/dev/null', 'is empty'],
+])('a password file that has none is named: %s %s', async (file, reason) => {
+  vi.stubEnv('PGPASSWORD_FILE', file)
+  const { password } = readAddress('postgresql://u@h/d').config
+  const read = async () => (password as () => unknown)()
+  await expect(read()).rejects.toThrow(`gets no password: the file that PGPASSWORD_FILE names ${reason}`)
+})
+
 test('the guide lists the parameters', () => {
   const [, list = ''] = /Its parameters may be (.*?)\./s.exec(readGuide('several-machines/README.md')) ?? []
   expect(SUPPORTED).toBe(`those that are: ${[...list.matchAll(/`(\w+)`/g)].map(([, name]) => name).join(', ')};`)
