@@ -37,7 +37,7 @@ export function requireKnown<T>(
 }
 
 /** Whether an object has no class. Each realm, such as that of a Jest test, has a prototype of its own. */
-function isPlain(value: object): boolean {
+export function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value)
   return !prototype || !Object.getPrototypeOf(prototype)
 }

@@ -1,5 +1,5 @@
 /** Exact JSON: every int64 is a bigint in JavaScript and an integer in JSON, on engines that round it too. */
-import { rejectArgument, toInt64 } from '../values.ts'
+import { isObject, isPlain, rejectArgument, toInt64 } from '../values.ts'
 
 /** Where int64s are: `true` where one is, or the fields that have some. A list has what its items have. */
 export type Int64s = true | { readonly [field: string]: Int64s }
@@ -52,22 +52,23 @@ export function whyNotExact(value: unknown): string | undefined {
   }
   // From 2^53 on every number is an integer, which may have been rounded.
   if (typeof value === 'number' && !(Math.abs(value) < 2 ** 53)) return 'must be a bigint or a safe integer'
-  return ['function', 'symbol'].includes(typeof value) ? 'must be JSON' : undefined
+  // An instance of a class, such as a `Date` or a `Map`, may have other fields than it seems.
+  const isJson = isObject(value) ? isPlain(value) : !['function', 'symbol'].includes(typeof value)
+  return isJson ? undefined : 'must be JSON'
 }
 
 /**
  * Writes a field as JSON, with every bigint as an integer: Node.js 20 and Safari before 18.4 lack `JSON.rawJSON`.
  *
  * @param path the name of the field, for errors
- * @returns undefined where `JSON.stringify` does: for undefined, and an object whose `toJSON` returns that
+ * @returns undefined where the value is undefined
  * @throws {UsageError} if a part of it would not arrive as it is
  */
 export function writeJson(value: unknown, int64s: Int64s | undefined, path: string): string | undefined {
-  const plain = toPlain(toPlain(value))
   // An item that is nothing would be read as `null`, and a hole is one.
   const write = (item: unknown) => writeJson(item, int64s, path) ?? rejectArgument(path, 'must be JSON')
-  if (Array.isArray(plain)) return `[${Array.from(plain, write)}]`
-  const own = readValue(plain, int64s, path)
+  if (Array.isArray(value)) return `[${Array.from(value, write)}]`
+  const own = readValue(value, int64s, path)
   if (Object(own) !== own) return typeof own === 'bigint' ? String(own) : JSON.stringify(own)
   const members = Object.entries(own as object).flatMap(([name, part]) => {
     const text = writeJson(part, Object(int64s)[name], path)
@@ -92,10 +93,3 @@ function readValue(value: unknown, int64s: Int64s | undefined, path: string): un
 }
 
 export const NOT_INT64 = 'must be a bigint, a safe integer or digits (int64)'
-
-/** Returns what `JSON.stringify` takes for an object: the primitive in a `new String('a')`, or the result of a `toJSON`. */
-function toPlain(value: unknown): unknown {
-  // Of a Boolean, a BigInt, a Number or a String, also if it is a primitive: many apps add a `toJSON` to bigints.
-  if (/t (B|Num|S)/.test({}.toString.call(value))) return value?.valueOf()
-  return typeof Object(value).toJSON === 'function' ? Object(value).toJSON() : value
-}

@@ -56,19 +56,6 @@ test('an int64 at any place is read as it is written, and everything else as JSO
   fc.assert(property, { numRuns: runs(1_000) })
 })
 
-test('what objects stand for is written as JSON.stringify writes it, and a bigint exactly', () => {
-  const plant = {
-    id: Object(9007199254740993n),
-    name: Object('Ficus'),
-    size: Object(1.5),
-    tag: { toJSON: () => undefined },
-  }
-  const bed = { plants: [plant], at: new Date(0), note: { toJSON: () => ({ toJSON: 1n }) }, none: undefined }
-  const plants = '[{"id":9007199254740993,"name":"Ficus","size":1.5}]'
-  const json = `{"plants":${plants},"at":"1970-01-01T00:00:00.000Z","note":{"toJSON":1}}`
-  expect(writeJson(bed, undefined, 'bed')).toBe(json)
-})
-
 const MAX = '9223372036854775807'
 test.each([
   ['0', 0n],
