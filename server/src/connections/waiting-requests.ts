@@ -76,17 +76,11 @@ export function createWaitingRequests(all: AllRequests): WaitingRequests {
     waiting = Map.groupBy(sorted, ({ client }) => client as string)
   }
 
-  /** Whose waiting request gives way to another one of a client; undefined: none does. */
-  function chooseWaiting(client: string): string | undefined {
-    let [most, count] = [client, all.takenBy(client) + 1]
-    for (const [other, { length }] of waiting) if (length > count) [most, count] = [other, length]
-    return most === client && !client.startsWith(ADDRESS) ? undefined : most
-  }
-
   /** Returns the waiting request that gives way to another one of a client; undefined: none does. */
   function findLongest(client: string): RequestInFlight | undefined {
-    const most = chooseWaiting(client)
-    const queue = waiting.get(most ?? '') ?? []
+    let [most, count] = [client.startsWith(ADDRESS) ? client : '', all.takenBy(client) + 1]
+    for (const [other, { length }] of waiting) if (length > count) [most, count] = [other, length]
+    const queue = waiting.get(most) ?? []
     let longest = queue.pop()
     // It has got its response since, or counts for its account.
     while (longest && longest.client !== most) longest = queue.pop()
