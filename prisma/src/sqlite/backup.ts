@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto'
-import { closeSync, existsSync, linkSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import path from 'node:path'
-import { type OnProgress, StorageError } from '../engine.ts'
+import { type OnProgress, type Session, StorageError } from '../engine.ts'
 import { retry, TIMES } from '../patience.ts'
 import { locate, READ_SCHEMA } from './connection.ts'
 import { stateError, translate } from './errors.ts'
@@ -14,10 +13,16 @@ const PROGRESS_INTERVAL = 100
 /** The end of the names that SQLite gives the files next to a database: it would take such a backup for one of them. */
 const NEXT_TO_DATABASE = /-(wal|shm|journal)$/i
 
+/** Locks a draft until its connection is closed. The journal of what writes to it is in memory, not a file next to it. */
+const LOCK = 'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; ROLLBACK'
+/** Leaves the draft that it writes to locked, and not the database. */
+const READ_DATABASE = `PRAGMA locking_mode = EXCLUSIVE; PRAGMA main.locking_mode = NORMAL; ${READ_SCHEMA}`
+/** How often a draft is created that other backups remove. */
+const MAX_ATTEMPTS = 5
+
 /**
- * Copies a SQLite file, in a thread of its own. A process that is killed leaves a draft, `FILE.incomplete-` and a random
- * name, which the next backup to this file removes. So it does to a draft that another process still writes to, which
- * then fails: of several at the same time, the last to begin is made.
+ * Copies a SQLite file, in threads of its own. A process that is killed leaves a draft, `FILE.incomplete`, which the
+ * next backup to this file removes.
  */
 export async function backup(file: string, target: string, onProgress?: OnProgress): Promise<void> {
   const folder = path.dirname(target)
@@ -27,56 +32,84 @@ export async function backup(file: string, target: string, onProgress?: OnProgre
     throw new StorageError(`${target} has the name of a file that SQLite keeps next to a database: choose another name`)
   }
   if (existsSync(target)) throw taken(target)
-  const draft = `${target}.incomplete-${randomUUID()}`
+  const draft = `${target}.incomplete`
   try {
-    removeAll(`${target}.incomplete`)
-    // Only its owner may read it.
-    closeSync(openSync(draft, 'wx', 0o600))
-    await writeDraft(file, draft, target, onProgress)
-    // Windows syncs no file that is open to read only.
-    await syncAndClose(await open(draft, 'r+'))
-    giveName(draft, target)
-    await syncFolder(folder).catch((error) => {
-      rmSync(target)
-      throw error
-    })
+    const copy = await createDraft(draft)
+    let handle: FileHandle | undefined
+    try {
+      await writeDraft(file, draft, copy, target, onProgress)
+      // Windows syncs no file that is open to read only.
+      handle = await open(draft, 'r+')
+      await handle.sync()
+      giveName(draft, target)
+      await syncFolder(folder).catch((error) => {
+        rmSync(target)
+        throw error
+      })
+    } finally {
+      await removeDraft(draft, copy)
+      // This would end the lock of the whole process.
+      await handle?.close()
+    }
   } catch (error) {
     throw translate(error, target)
-  } finally {
-    removeAll(draft)
   }
-}
-
-/** Removes the files whose paths begin like this: a draft has a journal next to it. */
-function removeAll(begin: string): void {
-  const folder = path.dirname(begin)
-  const names = readdirSync(folder).filter((name) => path.join(folder, name).startsWith(begin))
-  for (const name of names) rmSync(path.join(folder, name), { force: true })
 }
 
 function taken(target: string): StorageError {
   return new StorageError(`${target} already exists: choose another name for the copy`)
 }
 
-/** Writes and checks a draft, which is empty. */
-async function writeDraft(file: string, draft: string, target: string, onProgress?: OnProgress): Promise<void> {
-  const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
-  const timer = onProgress && setInterval(() => onProgress(sizeOf(draft), sizeOf(file)), PROGRESS_INTERVAL)
-  try {
-    await using database = await openInThread(file, READ_SCHEMA)
-    await retry(() => database.query('VACUUM INTO $1', locate(draft, 'rw')), TIMES.task)
-    await database.query('ATTACH $1 AS "copy"', locate(draft, 'ro'))
-    const [[problem] = []] = await database.query('PRAGMA "copy".integrity_check')
-    if (problem !== 'ok') throw new StorageError(`the copy ${draft} is damaged (${problem}): check the database`)
-  } catch (error) {
-    if (!existsSync(draft)) throw new StorageError(`${draft} was removed: another backup to ${target} has begun`)
-    // The database is only read, so the disk that is full is that of the target.
-    throw error instanceof StorageError && error.fault === 'disk-full'
-      ? stateError(target, 'SQLITE_FULL', error)
-      : error
-  } finally {
-    clearInterval(timer)
+function inUse(draft: string): StorageError {
+  return new StorageError(`${draft} is being written by another backup: wait for it, or choose another name`)
+}
+
+/** Creates an empty draft and locks it, after removing one that no process has locked. Of several, one does. */
+async function createDraft(draft: string): Promise<Session> {
+  for (let attempt = 1; ; attempt++) {
+    const isNew = createFile(draft)
+    try {
+      const copy = await lockDraft(draft)
+      if (isNew) return copy
+      await removeDraft(draft, copy)
+    } catch (error) {
+      const { fault } = error as StorageError
+      if (fault === 'locked') throw inUse(draft)
+      // One that is damaged has passed the lock too. Any other may have been removed by another backup meanwhile.
+      if (fault === 'damaged') rmSync(draft, { force: true })
+      else if (attempt === MAX_ATTEMPTS) throw error
+    }
   }
+}
+
+/** Creates an empty file that only its owner may read, and returns whether there was none. */
+function createFile(name: string): boolean {
+  try {
+    closeSync(openSync(name, 'wx', 0o600))
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    return false
+  }
+}
+
+/** Locks a draft, which still has its name then. */
+async function lockDraft(draft: string): Promise<Session> {
+  const copy = await openInThread(draft, LOCK, 'shared')
+  try {
+    await copy.query(READ_SCHEMA)
+    return copy
+  } catch (error) {
+    await copy[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+/** Removes a draft and then ends its lock; on Windows, which removes no file that is open, the other way round. */
+async function removeDraft(draft: string, lock?: Session): Promise<void> {
+  if (process.platform === 'win32') await lock?.[Symbol.asyncDispose]()
+  rmSync(draft, { force: true })
+  await lock?.[Symbol.asyncDispose]()
 }
 
 /**
@@ -94,12 +127,35 @@ function giveName(draft: string, target: string): void {
 /** Makes the names in a folder survive a power failure. Network disks and Windows cannot sync folders. */
 export async function syncFolder(folder: string): Promise<void> {
   try {
-    await syncAndClose(await open(folder, 'r'))
+    const handle = await open(folder, 'r')
+    await handle.sync().finally(() => handle.close())
   } catch (error) {
     if (/^(EIO|ENOSPC|EDQUOT)$/.test(String((error as NodeJS.ErrnoException).code))) throw error
   }
 }
 
-function syncAndClose(handle: FileHandle): Promise<void> {
-  return handle.sync().finally(() => handle.close())
+/** Writes and checks a draft. */
+async function writeDraft(
+  file: string,
+  draft: string,
+  copy: Session,
+  target: string,
+  onProgress?: OnProgress,
+): Promise<void> {
+  const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
+  const timer = onProgress && setInterval(() => onProgress(sizeOf(draft), sizeOf(file)), PROGRESS_INTERVAL)
+  try {
+    await using database = await openInThread(file, READ_DATABASE)
+    const url = locate(draft, 'rw', 'shared')
+    await retry(() => database.query('VACUUM INTO $1', url), TIMES.task)
+    const [[problem] = []] = await copy.query('PRAGMA integrity_check')
+    if (problem !== 'ok') throw new StorageError(`the copy ${draft} is damaged (${problem}): check the database`)
+  } catch (error) {
+    // The database is only read, so the disk that is full is that of the target.
+    throw error instanceof StorageError && error.fault === 'disk-full'
+      ? stateError(target, 'SQLITE_FULL', error)
+      : error
+  } finally {
+    clearInterval(timer)
+  }
 }

@@ -32,11 +32,16 @@ export interface ConnectOptions {
   readonly readonly?: boolean
   /** How long SQLite waits for another connection's lock, which blocks the thread, in milliseconds. Default: 0. */
   readonly timeout?: number
+  /** Default: private. */
+  readonly cache?: Cache | undefined
 }
 
+/** Whether connections of this process share what they read, and its locks. */
+export type Cache = 'private' | 'shared'
+
 /** Returns the `file:` URL of a file that SQLite opens and never creates, whatever its name is. */
-export function locate(file: string, mode: 'ro' | 'rw'): string {
-  return `${pathToFileURL(file)}?mode=${mode}`
+export function locate(file: string, mode: 'ro' | 'rw', cache: Cache = 'private'): string {
+  return `${pathToFileURL(file)}?mode=${mode}&cache=${cache}`
 }
 
 /** Reads the schema. At the first statement, SQLite opens the log and its index. */
@@ -50,7 +55,7 @@ const MAX_PREPARED = 100
  *
  * @throws {StorageError} if it cannot be opened
  */
-export function connect(file: string, { readonly = false, timeout = 0 }: ConnectOptions = {}): FileConnection {
+export function connect(file: string, { readonly = false, timeout = 0, cache }: ConnectOptions = {}): FileConnection {
   const translated = <Result>(operation: () => Result): Result => {
     try {
       return operation()
@@ -60,7 +65,7 @@ export function connect(file: string, { readonly = false, timeout = 0 }: Connect
   }
   // Integers above 2^53 are read exactly.
   const options = { timeout, readBigInts: true, returnArrays: true, defensive: true }
-  const url = file === ':memory:' ? file : locate(file, readonly ? 'ro' : 'rw')
+  const url = file === ':memory:' ? file : locate(file, readonly ? 'ro' : 'rw', cache)
   const sqlite = translated(() => new DatabaseSync(url, options))
   const prepared = new Map<string, ReturnType<typeof prepare>>()
 

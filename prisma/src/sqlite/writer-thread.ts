@@ -3,7 +3,7 @@
 import { parentPort } from 'node:worker_threads'
 import { StorageError } from '../engine.ts'
 import { TIMES } from '../patience.ts'
-import type { FileConnection, Result } from './connection.ts'
+import type { Cache, FileConnection, Result } from './connection.ts'
 import { toPlainError } from './errors.ts'
 import { connectGuarded, type GuardedConnection, type Moved, type OpenedFile } from './file-guard.ts'
 
@@ -29,8 +29,8 @@ export const commands = {
    * @param script the first statements; default: the settings of what writes for requests, which are checked
    * @throws {StorageError} if it cannot be used
    */
-  open(file: string, script = SETTINGS): readonly OpenedFile[] {
-    opened = connectGuarded(file, { timeout: TIMES.busy }, (unchecked) => {
+  open(file: string, script = SETTINGS, cache?: Cache): readonly OpenedFile[] {
+    opened = connectGuarded(file, { timeout: TIMES.busy, cache }, (unchecked) => {
       unchecked.executeScript(script)
       if (script === SETTINGS) checkPragmas(unchecked, file)
     })

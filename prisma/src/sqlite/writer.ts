@@ -16,6 +16,7 @@ import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { SqlValue, Transaction } from '../engine.ts'
 import { retry, TIMES } from '../patience.ts'
+import type { Cache } from './connection.ts'
 import { toError } from './errors.ts'
 import type { OpenedFile } from './file-guard.ts'
 import type { Command, commands, Outcome } from './writer-thread.ts'
@@ -42,9 +43,10 @@ const program = new URL(`./writer-thread${path.extname(import.meta.filename)}`, 
  * Opens a file in a thread of its own.
  *
  * @param script the first statements. Default: the settings of what writes for requests, which are checked
+ * @param cache whether connections of this process share what they read, and its locks. Default: private
  * @throws {StorageError} if it cannot be used
  */
-export async function openWriter(file: string, script?: string): Promise<Writer> {
+export async function openWriter(file: string, script?: string, cache?: Cache): Promise<Writer> {
   // No module that is preloaded for the server, such as one that measures its requests.
   const worker = new Worker(program, { execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } })
   /** The commands without an outcome, in order. */
@@ -80,7 +82,7 @@ export async function openWriter(file: string, script?: string): Promise<Writer>
     else process.once('exit', endNow)
     failure ??= new Error('The thread that uses SQLite is closed')
   }
-  const files = await retry(() => send('open', file, script), TIMES.task).catch(async (error) => {
+  const files = await retry(() => send('open', file, script, cache), TIMES.task).catch(async (error) => {
     await close()
     throw error
   })
@@ -97,8 +99,8 @@ function endNow(): never {
  * Opens a connection in a thread of its own, and runs its first statements. A migration takes long, a disk may hang, and
  * SQLite may sync a log that a killed process has left.
  */
-export async function openInThread(file: string, script: string): Promise<Transaction> {
-  const { send, close } = await openWriter(file, script)
+export async function openInThread(file: string, script: string, cache?: Cache): Promise<Transaction> {
+  const { send, close } = await openWriter(file, script, cache)
   return {
     query: async <Row>(sql: string, ...values: SqlValue[]) => (await send('run', sql, values)).rows as Row[],
     executeScript: (text) => send('executeScript', text),

@@ -2,13 +2,20 @@
  * What the commands and the server do on a disk, or in a folder, that is slow or cannot do what a database needs, and
  * that what got a 200 is not lost when the files of a running server's database are moved, removed or replaced.
  */
-import { copyFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { copyFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { query, writeNewDatabase } from '../../../test/helpers/database/databases.ts'
 import * as disks from '../../../test/helpers/database/disks.ts'
-import { runCommand, startServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
+import { until } from '../../../test/helpers/programs.ts'
+import {
+  runCommand,
+  spawnCommand,
+  startServerProcess,
+  startWithToken,
+} from '../../../test/helpers/server/run-command.ts'
 import { createPlant } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
 import * as storage from '../helpers/load.ts'
@@ -78,6 +85,33 @@ testFaulty('a backup needs no links and no syncs of folders; where a sync fails,
   expect(readdirSync(path.dirname(copy))).toEqual(['copy.db'])
   expect(await backup({ LINK_ERRNO: EPERM })).toEqual(failure('already exists: choose another name for the copy'))
 })
+
+testFaulty(
+  'a backup that is killed leaves its draft, which the next one replaces; of four at a time, one is made',
+  async () => {
+    const { file, url } = temporaryDatabase()
+    await writeNewDatabase(file)
+    const copy = path.join(temporaryFolder(), 'copy.db')
+    const names = () => readdirSync(path.dirname(copy))
+    const disk = disks.createSlowDisk()
+    disk.set(600_000)
+    const killed = spawnCommand(['backup', copy], { DATABASE_URL: url, ...disk.environment })
+    const draft = `${copy}.incomplete`
+    await until(() => (statSync(draft, { throwIfNoEntry: false })?.size ?? 0) > 0)
+    const { stderr } = await runCommand(['backup', copy], { DATABASE_URL: url, NODE_OPTIONS: FAST })
+    expect(stderr).toBe(
+      `plant-store: ${draft} is being written by another backup: wait for it, or choose another name\n`,
+    )
+    expect(names()).toEqual(['copy.db.incomplete'])
+    killed.kill('SIGKILL')
+    await once(killed, 'close')
+    expect(names()).toEqual(['copy.db.incomplete'])
+    const results = await Promise.all([1, 2, 3, 4].map(() => runCommand(['backup', copy], { DATABASE_URL: url })))
+    expect(results.map(({ exitCode }) => exitCode).sort()).toEqual([0, 1, 1, 1])
+    expect(names()).toEqual(['copy.db'])
+    expect(storage.readDatabase(copy)).toEqual({ integrity: 'ok', ids: [] })
+  },
+)
 
 test.skipIf(disks.whyNoSmallDisk()).for(['serve', 'migrate', 'token list'])('%s names a full disk', async (command) => {
   const folder = disks.mountSmallDisk()
