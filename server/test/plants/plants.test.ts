@@ -91,11 +91,11 @@ test('a cursor is the same for a place of an account, has one length, and reveal
   expect(await writeAll()).toEqual(cursors)
   expect(await cursorsOf(secret).write('alice', 0)).toBe(cursors[0])
   expect(await write('bob', 0)).not.toBe(cursors[0])
-  for (const cursor of cursors) expect(cursor).toMatch(/^[\w-]{48}$/)
+  for (const cursor of cursors) expect(cursor).toMatch(/^[\w-]{22}$/)
   // In order of creation, no byte of the cursors is in order, as that of a number would be.
   const bytes = cursors.map((cursor) => Buffer.from(cursor, 'base64url'))
   const isOrdered = (at: number) => bytes.every((buffer, index) => (buffer[at] ?? 0) >= (bytes[index - 1]?.[at] ?? 0))
-  expect([...Array(36).keys()].filter(isOrdered)).toEqual([])
+  expect([...Array(16).keys()].filter(isOrdered)).toEqual([])
   expect(new Set(cursors).size).toBe(cursors.length)
 })
 
@@ -110,7 +110,7 @@ test('a cursor of another account, of another database, with one changed letter 
     (letter, at) => cursor.slice(0, at) + (letter === 'A' ? 'B' : 'A') + cursor.slice(at + 1),
   )
   // Decoders and ciphers accept what is longer, or has a shorter tag.
-  const others = ['', 'A'.repeat(48), '\0', '🪴', 'A'.repeat(10_000), `${cursor}A`, `${cursor}\n`, cursor.slice(0, -4)]
+  const others = ['', 'A'.repeat(22), '\0', '🪴', 'A'.repeat(10_000), `${cursor}A`, `${cursor}\n`, cursor.slice(0, -4)]
   for (const other of [...changed, ...others]) {
     await expect(read('alice', other)).rejects.toMatchObject(invalid)
   }
@@ -127,7 +127,7 @@ test('servers of one database accept each other’s cursors, also after a restor
   const target = `<https://plants.example.com/api/plants?limit=1&cursor=${cursor}>`
   expect(link).toBe(`${target}; rel="next", ${target}; rel="end"`)
   const list = async (server: TestServer, cursor: string) => (await server.call(`/plants?cursor=${cursor}`)).json()
-  expect(await list(one, 'A'.repeat(48))).toEqual({ error: 40004, message: expect.stringMatching(/^cursor: /) })
+  expect(await list(one, 'A'.repeat(22))).toEqual({ error: 40004, message: expect.stringMatching(/^cursor: /) })
   const rest = [{ name: '2' }]
   expect([await list(other, cursor), await list(one, next.cursor)]).toEqual([rest, rest])
   await Promise.all([one.close(), other.close()])
