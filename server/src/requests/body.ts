@@ -22,6 +22,9 @@ const UTF_8 = /^(?:utf-?8|unicode-1-1-utf-8|unicode(?:11|20)utf8|x-unicode20utf8
 const MAX_DEPTH = 100
 /** More values are rejected, keys not counted: each takes `JSON.parse` 0.5 us with a reviver. */
 export const MAX_VALUES = 1_000
+/** More chunks are rejected, since each takes Node.js microseconds, however short it is. */
+const MAX_CHUNKS = 5_000
+const TOO_MANY_CHUNKS = `The body has more than ${MAX_CHUNKS} chunks. Send it in fewer.`
 
 /** Strings, marks, and what is between them: numbers, `true`, `false` and `null`. */
 const TOKENS = /"(?:[^"\\]|\\.)*"?|[[\]{},:]|[^ \t\n\r[\]{},:"]+/gs
@@ -67,7 +70,7 @@ async function readText(request: IncomingMessage): Promise<string> {
   // Without a length or chunks there is no body, and no event of one (`optimizeEmptyRequests`).
   if (request.readableEnded) return ''
   const bytes = Buffer.allocUnsafe(Number(request.headers['content-length'] ?? limits.bodyBytes))
-  let size = 0
+  let [size, chunks] = [0, 0]
 
   await new Promise<void>((resolve, reject) => {
     const fail = () => reject(disconnected())
@@ -77,9 +80,9 @@ async function readText(request: IncomingMessage): Promise<string> {
     if (request.destroyed) fail()
     request
       .on('data', (chunk: Buffer) => {
-        if (size + chunk.length > bytes.length) {
+        if (size + chunk.length > bytes.length || ++chunks > MAX_CHUNKS) {
           stopReading().pause()
-          reject(tooLarge())
+          reject(tooLarge(chunks > MAX_CHUNKS ? TOO_MANY_CHUNKS : undefined))
         } else size += chunk.copy(bytes, size)
       })
       // Wait for the end, not for the last byte of a declared length: a response before the end closes the connection.
@@ -96,8 +99,8 @@ async function readText(request: IncomingMessage): Promise<string> {
 }
 
 /** The rest of the body is not read. */
-function tooLarge(): HttpError {
-  return new HttpError('bodyTooLarge', errorMessages.bodyTooLarge, { headers: { Connection: 'close' } })
+function tooLarge(message: string = errorMessages.bodyTooLarge): HttpError {
+  return new HttpError('bodyTooLarge', message, { headers: { Connection: 'close' } })
 }
 
 /** A client that disconnects is not a fault of the server. */

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { connect as connectDatabase } from '../../../test/helpers/database/databases.ts'
 import { isLong, isNightly } from '../../../test/helpers/long-tests.ts'
@@ -19,7 +20,7 @@ import { createRequestsInFlight } from '../../src/connections/places.ts'
 import { openSocket, readAll, readResponses } from '../helpers/connection.ts'
 import { addLongList, attack, keepConnecting } from '../helpers/hostile-clients.ts'
 import { expectMetric, readMetric } from '../helpers/read-metric.ts'
-import { get, KEEP_ALIVE, listPlants, NO_TOKEN, post, postHead, withToken } from '../helpers/requests.ts'
+import { get, KEEP_ALIVE, listPlants, NO_TOKEN, post, postHead, request, withToken } from '../helpers/requests.ts'
 import { serveApp } from '../helpers/serve-app.ts'
 import { accepts, rejects } from '../helpers/wire.ts'
 
@@ -84,6 +85,42 @@ test('a client that reads steadily gets a response however long it takes', async
   await once(socket, 'close')
   expect(socket.bytesRead).toBeGreaterThan(64 * MEBIBYTE)
 })
+
+/** Sends a request from a thread of its own, and says when the system has taken all of it that it takes unread. */
+const OTHER_THREAD = `
+  const { parentPort, workerData: { url, wire, sent } } = require('node:worker_threads')
+  const { hostname, port } = new URL(url)
+  const socket = require('node:net').connect(port, hostname, () => {
+    socket.write(wire, 'latin1')
+    Atomics.store(sent, 0, 1)
+    Atomics.notify(sent, 0)
+  })
+  socket.once('data', (response) => parentPort.postMessage(String(response))).on('error', () => {}).on('close', () => process.exit())`
+
+const MILLION_CHUNKS = { 'Transfer-Encoding': 'chunked', Connection: null }
+test.each([
+  ['a POST', 413, postHead(MILLION_CHUNKS)],
+  ['a list', 200, get('/plants', MILLION_CHUNKS)],
+  ['a page without a token', 401, get('/plants?limit=1', { ...MILLION_CHUNKS, ...NO_TOKEN })],
+  ['a preflight', 204, request({ method: 'OPTIONS', headers: MILLION_CHUNKS })],
+])(
+  'of a body of a million chunks, %s parses a few, responds %d, and closes the connection',
+  async (_what, status, head) => {
+    const wire = withToken(head, server.token) + '1\r\n \r\n'.repeat(1_000_000)
+    const sent = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+    const client = new Worker(OTHER_THREAD, { eval: true, workerData: { url: server.url, wire, sent } })
+    const response = once(client, 'message')
+    // Until then, this thread does not read.
+    Atomics.wait(sent, 0, 0)
+    const before = process.threadCpuUsage()
+    const [text] = await response
+    await once(client, 'exit')
+    const { user, system } = process.threadCpuUsage(before)
+    expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^]*\r\nConnection: close\r\n`))
+    // Parsing all of them takes about half a second.
+    expect((user + system) / 1_000).toBeLessThan(200)
+  },
+)
 
 const STALLED = `${postHead({ 'Content-Length': '1000' })}{`
 

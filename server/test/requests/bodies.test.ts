@@ -80,6 +80,18 @@ test.each([
   ['a name of emoji', long('{"id":60007,"name":"', '🌱', '"}')],
 ])('a body of 100 kB is accepted with %s', (_what, body) => accepts(accepting, post(body)))
 
+/** A plant in so many chunks of one byte. */
+const inChunks = (id: number, count: number) => {
+  const body = `{"id":${id},"name":"Ficus"}`.padEnd(count)
+  return `${postHead({ Connection: 'close', 'Transfer-Encoding': 'chunked' })}${body.replace(/./g, '1\r\n$&\r\n')}0\r\n\r\n`
+}
+
+test('a body has at most 5,000 chunks; one that has more gets a 413, and its connection is closed', async () => {
+  await accepts(accepting, inChunks(60008, 5_000))
+  const message = /more than 5000 chunks/
+  await rejects(accepting, inChunks(60009, 5_001), 41300, { headers: { Connection: 'close' }, message })
+})
+
 const TOO_LARGE = { headers: { Connection: 'close' }, message: /\b102400 bytes/ }
 const CHUNKED = postHead({ 'Transfer-Encoding': 'chunked' })
 
