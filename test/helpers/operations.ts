@@ -13,16 +13,12 @@ export const PLANTS: readonly NewPlant[] = [FICUS, { id: 3n, name: 'Fern' }]
 export interface OperationCases {
   /** The input of a successful call, as the SDK takes it: what path, query and body are made of. */
   readonly input: Readonly<Record<string, unknown>>
-  /** The body of its response. */
-  readonly response: unknown
-  /** The plants before and after it. */
-  readonly plants?: Change | undefined
   /**
-   * More requests, each with the text of a body, if it has one, and the response: its body, `undefined` for none, or
-   * the number of an `Error`. `<cursor>` is that of another account. The conformance suite derives others from the
-   * contract.
+   * The requests, first that of the input: each with the text of a body, if it has one, and the response: its body,
+   * `undefined` for none, or the number of an `Error`. `<cursor>` is that of another account. The conformance suite derives
+   * others from the contract.
    *
-   * An operation with the scope `write` changes plants in one of them, or by its input. A paged one has a list of several
+   * An operation with the scope `write` changes plants in one of them. A paged one has a list of several
    * plants, which the suite pages, and one by each filter that leaves out others: the last one, so that no page follows
    * for its sake.
    */
@@ -66,18 +62,8 @@ export interface TestRequest {
 /** The fields of plants, by their names. */
 export type StoredPlants = readonly Readonly<Record<string, string>>[]
 
-/** A request as the text of its parts. */
-export interface OperationRequest {
-  readonly method: string
-  readonly target: string
-  /** Undefined: there is none. */
-  readonly body: string | undefined
-}
-
 /** What the requests of a test need of an operation of the contract. */
 interface Route {
-  readonly method: string
-  readonly path: string
   readonly query?: { readonly shape: object }
   readonly metadata: OperationMetadata
 }
@@ -86,18 +72,15 @@ const folder = new URL('../operations/', import.meta.url)
 const files = readdirSync(folder).map((file) => file.replace('.ts', ''))
 const names = Object.keys(contract) as (keyof Contract)[]
 
-/** The cases of every operation, with the request of its input. */
+/** The cases of every operation. */
 export const operations = await Promise.all(
   names.map(async (name) => {
     if (!files.includes(name)) throw new Error(`Describe the requests of ${name} in test/operations/${name}.ts`)
     const { cases } = (await import(`../operations/${name}.ts`)) as { cases: OperationCases }
     const route: Route = contract[name]
-    const request = writeRequest(route, cases.input)
-    const { method, target, body = '' } = request
-    const own: RequestCase = ['its input', `${method} ${target}`, body, cases.response, cases.plants]
-    const requests = [own, ...cases.requests].map(completeCase)
+    const requests = cases.requests.map(completeCase)
     requireChange(name, route, requests)
-    return { name, ...cases, request, requests, lists: findLists(name, route, requests) }
+    return { name, input: cases.input, requests, lists: findLists(name, route, requests) }
   }),
 )
 
@@ -150,25 +133,6 @@ function findLists(name: string, { query, metadata }: Route, requests: readonly 
     throw new Error(`Add ${what}, to test/operations/${name}.ts`)
   }
   return lists
-}
-
-/** Writes the request of an input. */
-function writeRequest(
-  { method, path: pattern, query: parameters }: Route,
-  input: OperationCases['input'],
-): OperationRequest {
-  const left = new Map(Object.entries(input))
-  const take = (name: string) => {
-    const value = left.get(name)
-    left.delete(name)
-    return value
-  }
-  const path = pattern.replace(/:(\w+)/g, (_, name) => encodeURIComponent(String(take(name))))
-  const query = Object.keys(parameters?.shape ?? {}).flatMap((name) =>
-    [take(name) ?? []].flat().map((value): [string, string] => [name, String(value)]),
-  )
-  const target = query.length === 0 ? path : `${path}?${new URLSearchParams(query)}`
-  return { method, target, body: left.size === 0 ? undefined : stringify(Object.fromEntries(left)) }
 }
 
 /** Writes JSON in which a bigint is an exact number, with the white space that `JSON.stringify` takes. */

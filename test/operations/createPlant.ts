@@ -2,9 +2,14 @@ import { type OperationCases, PLANTS } from '../helpers/operations.ts'
 
 export const cases: OperationCases = {
   input: { id: 2, name: 'Aloe', tag: '' },
-  response: { name: 'Aloe', tag: '' },
-  plants: { after: [...PLANTS, { id: 2, name: 'Aloe', tag: '' }] },
   requests: [
+    [
+      'its input',
+      'POST /plants',
+      '{"id":2,"name":"Aloe","tag":""}',
+      { name: 'Aloe', tag: '' },
+      { after: [...PLANTS, { id: 2, name: 'Aloe', tag: '' }] },
+    ],
     [
       'the same plant again',
       'POST /plants',

@@ -5,8 +5,8 @@ const plants = [5, 3, 9, 1, 7].map((id) => ({ id, name: `plant ${id}` }))
 
 export const cases: OperationCases = {
   input: { limit: 1 },
-  response: listed.slice(0, 1),
   requests: [
+    ['its input', 'GET /plants?limit=1', '', listed.slice(0, 1)],
     ['the whole list', 'GET /plants', '', listed],
     ['several plants', 'GET /plants', '', plants.map(({ name }) => ({ name })), { before: plants }],
     ['an unknown parameter', 'GET /plants?height=3', '', listed],

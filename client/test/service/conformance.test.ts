@@ -15,6 +15,7 @@ import {
   parse,
   type RequestCase,
   type StoredPlants,
+  type TestRequest,
 } from '../../../test/helpers/operations.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import type * as sdk from '../../src/index.ts'
@@ -185,9 +186,9 @@ describe.each([
   })
 
   describe.each(operations)('$name', (operation) => {
-    const { name, input, response, lists, request } = operation
-    const { method, target, body = '' } = request
-    const { path, metadata } = contract[name]
+    const { name, input, lists } = operation
+    const { request, body, response } = operation.requests[0] as TestRequest
+    const { method, path, metadata } = contract[name]
     const { scope, idempotent: isIdempotent = true } = metadata
     const call = (client: sdk.PlantStoreClient) =>
       (client.raw[name] as (input: unknown) => Promise<sdk.RawResponse<unknown>>)(input)
@@ -218,7 +219,7 @@ describe.each([
         const { code, reason } = errorCatalogue[name]
         const message = name === 'scopeMissing' ? errorMessages.scopeMissing.replace('{scope}', scope) : reason
         const rejection = { status: statusOf(name), body: { error: BigInt(code), message } }
-        expect(await send(service, token, `${method} ${target}`, body)).toMatchObject(rejection)
+        expect(await send(service, token, request, body)).toMatchObject(rejection)
       }
     })
 
