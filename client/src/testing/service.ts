@@ -154,7 +154,7 @@ export function accountOf({ accounts }: FakeService, name: string): Account {
 
 /** Returns the `Link` header of a page: to the next one, and to its end, each with every parameter of this one. */
 function writeLinks(query: string, { endCursor, hasNextPage }: NonNullable<OperationResult<unknown>['page']>): string {
-  const parameters = new URLSearchParams(query)
+  const parameters = new URLSearchParams(`?${query}`)
   parameters.set('cursor', endCursor)
   return [...(hasNextPage ? ['next'] : []), 'end'].map((relation) => `<?${parameters}>; rel="${relation}"`).join(', ')
 }
