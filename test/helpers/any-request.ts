@@ -5,7 +5,6 @@ import { FICUS, PLANTS, stringify } from './operations.ts'
 
 /** A request, as its first line and the text of its body. `<cursor>` stands for the cursor of the last page. */
 export interface AnyRequest {
-  readonly operation: string
   readonly request: string
   readonly body: string
 }
@@ -48,17 +47,9 @@ function valuesOf(name: string, schema: JsonSchema, more: readonly string[] = []
 
 /** Returns what a part of a request has: a list of fields with their values, as JSON. A path has all. */
 function someOf(fields: Fields, isPath = false): fc.Arbitrary<[name: string, value: string][]> {
-  const all = Object.entries(fields).map(([name, schema]) =>
-    fc
-      .option(valuesOf(name, schema, isPath ? SEGMENTS : []), {
-        freq: isPath ? Number.MAX_SAFE_INTEGER : 3,
-        nil: undefined,
-      })
-      .map((value) => [name, value] as const),
-  )
-  return fc
-    .tuple(...all)
-    .map((fields) => fields.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+  const all = Object.entries(fields).map(([name, schema]) => [name, valuesOf(name, schema, isPath ? SEGMENTS : [])])
+  const values: Record<string, fc.Arbitrary<string>> = Object.fromEntries(all)
+  return fc.record(values, { requiredKeys: isPath ? Object.keys(fields) : [] }).map((record) => Object.entries(record))
 }
 
 /** Returns a value as text in a path or a query. */
@@ -80,7 +71,7 @@ export const anyRequest: fc.Arbitrary<AnyRequest> = fc
     const parts = [someOf(inPath ?? {}, true), someOf(inQuery ?? {}), someOf(properties)] as const
     return fc.tuple(fc.constant(operation), ...parts, fc.boolean())
   })
-  .map(([{ operationId, method, path, requestBody }, segments, query, body, isUnknown]) => {
+  .map(([{ method, path, requestBody }, segments, query, body, isUnknown]) => {
     const values = new Map(segments)
     const target = path.replace(/\{(\w+)\}/g, (_, field) => encodeURIComponent(toText(values.get(field) ?? '1').join()))
     const pairs = query.flatMap(([field, value]) => toText(value).map((text) => [field, text]))
@@ -88,5 +79,5 @@ export const anyRequest: fc.Arbitrary<AnyRequest> = fc
     const search = new URLSearchParams([...pairs, ...unknown] as [string, string][])
     const members = [...body, ...unknown].map(([field, value]) => `${JSON.stringify(field)}:${value}`)
     const request = `${method} ${target}${search.size > 0 ? `?${search}` : ''}`
-    return { operation: operationId, request, body: requestBody ? `{${members}}` : '' }
+    return { request, body: requestBody ? `{${members}}` : '' }
   })
