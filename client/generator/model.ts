@@ -107,23 +107,13 @@ export function fieldsOf({ properties = {}, required = [] }: Schema): Field[] {
 /** Puts the components that a schema refers to in their places. */
 function resolve({ $ref, items, properties, type: types, ...own }: JsonSchema, components: Components): Schema {
   const component = $ref?.slice($ref.lastIndexOf('/') + 1)
-  if (component !== undefined) {
-    // What documents a component is at its type: a field that refers to it has its own.
-    const {
-      description: _,
-      examples: __,
-      deprecated: ___,
-      ...target
-    } = resolve(components[component] ?? {}, components)
-    return { ...target, ...own, component }
-  }
+  if (component !== undefined) return { ...resolve(components[component] ?? {}, components), ...own, component }
   const [type = '', isNullable] = [types].flat()
-  const parts = items && { items: resolve(items, components) }
   return {
     ...own,
     type,
     ...(isNullable && { isNullable: true }),
-    ...parts,
+    ...(items && { items: resolve(items, components) }),
     ...(properties && { properties: resolveAll(properties, components) }),
   }
 }
