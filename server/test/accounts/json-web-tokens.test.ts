@@ -6,7 +6,8 @@ import { AUDIENCE, createKey, ISSUER, signToken, startTokenIssuer, validClaims }
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
 const keys = await Promise.all(algorithms.map((algorithm) => createKey(algorithm, algorithm)))
 const issuer = await startTokenIssuer(await createKey('first'))
-issuer.keyServer.keys.push(...keys.map(({ jwk }) => jwk))
+const notAllowed = await createKey('RS512', 'RS512')
+issuer.keyServer.keys.push(...[...keys, notAllowed].map(({ jwk }) => jwk))
 issuer.keyServer.keys.push({ kid: 'off its curve', kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' })
 /** Its issuer has one key. */
 const limited = await startTokenIssuer(issuer.key, { rateLimit: { requests: 3, seconds: 3_600 } })
@@ -68,9 +69,8 @@ test.each<[string, Record<string, unknown> | (() => Promise<string> | string)]>(
   ['whose subject is not text', { sub: 7 }],
   ['whose subject has a lone surrogate, which storage cannot distinguish', { sub: 'ada\ud800' }],
   ['whose subject is longer than an account name', { sub: 'a'.repeat(201) }],
-  ['with an algorithm that is not allowed', async () => signToken(await createKey('first', 'RS512'))],
-  // Lenient decoders read the same bytes: one token would have many spellings, each of them cached.
-  ['whose signature has another spelling', async () => `${await signToken(issuer.key)}=`],
+  ['with an algorithm that is not allowed', () => signToken(notAllowed)],
+  ['whose signature has another spelling', async () => respell(await signToken(issuer.key))],
   ['signed by another key of the same id', async () => signToken(await createKey('first'))],
   ['that names a published key that cannot verify', () => signWith({ kid: 'off its curve' })],
   // RFC 8725 section 3.11: they are for other purposes.
@@ -79,6 +79,12 @@ test.each<[string, Record<string, unknown> | (() => Promise<string> | string)]>(
   const token = await (typeof claims === 'function' ? claims() : signToken(issuer.key, claims))
   expect(await issuer.list(token)).toBe(40102)
 })
+
+/** Changes unused bits of the last letter, which decoders ignore: one token would have many spellings, each of them cached. */
+function respell(token: string): string {
+  const last = token.charCodeAt(token.length - 1)
+  return token.slice(0, -1) + String.fromCharCode(last + 1)
+}
 
 test('clock skew of five seconds is allowed for expiry and start of validity', async () => {
   const now = Math.floor(Date.now() / 1000)

@@ -102,10 +102,7 @@ test.skipIf(!existsSync('/dev/full'))('an output that cannot be written does not
 
 test.each<[command: string, mistake: Record<string, string>, message: RegExp]>([
   ['serve', { HOST: '192.0.2.1' }, /HOST 192\.0\.2\.1 is not an address of this machine/],
-  ['serve', { ADMIN_HOST: 'fe80::1%missing', ADMIN_PORT: '0' }, /ADMIN_HOST fe80::1%missing is not an address of/],
-  ['serve', { TRUST_PROXY: '0.0.0.0/0' }, /TRUST_PROXY must be the number of proxies/],
   ['ready', { ADMIN_PORT: ' ' }, /^plant-store: ADMIN_PORT must be a port, such as 3001/],
-  ['ready', { ADMIN_PORT: '0' }, /^plant-store: ADMIN_PORT must be a port, such as 3001/],
   ['migrate', { DATABASE_URL: 'postgresql://h:1,i:2/d' }, /DATABASE_URL is not a URL of one host/],
   ['token list', { NODE_ENV: 'production', DATABASE_URL: '' }, /DATABASE_URL must be set with NODE_ENV=production/],
 ])('wrong settings let %s exit with 2, so that it is not restarted for ever: %o', async (...row) => {
