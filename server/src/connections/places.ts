@@ -3,14 +3,18 @@ import { isIP, SocketAddress } from 'node:net'
 import type { Request, Response } from 'express'
 import type { Settings } from '../settings.ts'
 import { events } from '../telemetry/events.ts'
-import { ADDRESS, createWaitingRequests, type RequestInFlight } from './waiting-requests.ts'
+import { endWithConnection, noteWaiting, type RequestInFlight } from './waiting-requests.ts'
 
 /** A client may have so many times what is free. */
 const FACTOR = 8
 /** Up to so many clients that have no place are kept. */
 const MIN_SWEEP = 1_000
+/** Begins the name of a client that is an address: that of no account does. */
+const ADDRESS = ' '
 /** How often unread responses are looked for, in milliseconds. */
 const CHECK_INTERVAL = 1_000
+/** How long a scan of all requests is used, in milliseconds: one takes about 0.1 ms. */
+const SCAN_INTERVAL = 5
 /** What some proxies write into `X-Forwarded-For`: `192.0.2.7:4711` or `[2001:db8::1]:4711`. */
 const WITH_PORT = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/
 
@@ -106,14 +110,16 @@ export function createRequestsInFlight({
   const places = createPlaces(maxRequestsInFlight)
   /** Also shed requests, until they have their response. */
   const list: RequestInFlight[] = []
-  const waiting = createWaitingRequests({ list, removeIfDone, releasePlace, ...places })
+  /** The requests of each client that waited for it at the last scan: at the end, the one that has waited longest. */
+  let waiting = new Map<string, RequestInFlight[]>()
+  let nextScan = 0
   let timer: NodeJS.Timeout | undefined
 
   /** Takes a place for an address or an account. */
   function takePlace(taker: RequestInFlight, client: string): boolean {
     // What could not be parsed has its response while its token is looked up; nothing would release it any more.
     if (isDone(taker)) return true
-    if (places.hasRoom(client) || waiting.makeRoom(client)) {
+    if (places.hasRoom(client) || makeRoom(client)) {
       places.take(client)
       taker.client = client
       return true
@@ -139,8 +145,56 @@ export function createRequestsInFlight({
     if (last !== removed) list[removed.index] = last
   }
 
+  /** Removes the requests that are done, and notes the waiting ones of each client. */
+  function scan(now: number): void {
+    for (const each of [...list]) {
+      endWithConnection(each, now)
+      removeIfDone(each)
+      noteWaiting(each, now)
+    }
+    const sorted = list
+      .filter(({ waitsSince, client }) => waitsSince !== undefined && client !== undefined)
+      .sort((one, other) => Number(other.waitsSince) - Number(one.waitsSince))
+    waiting = Map.groupBy(sorted, ({ client }) => client as string)
+  }
+
+  /**
+   * Makes room for a client. It removes what is done. If that is not enough, it ends the request that has waited longest,
+   * of the client with most waiting requests, if these are more than all requests of this client. If they are not, an
+   * address gives up a waiting request of its own, and an account gets no room.
+   *
+   * @returns whether there is room now
+   */
+  function makeRoom(client: string): boolean {
+    const now = performance.now()
+    if (now >= nextScan) {
+      scan(now)
+      nextScan = now + SCAN_INTERVAL
+      if (places.hasRoom(client)) return true
+    }
+    const longest = findLongest(client)
+    if (!longest) return false
+    const { socket } = longest.request
+    // The others of its connection, which are pipelined, end with it.
+    for (const each of list) if (each.request.socket === socket && each.waitsSince !== undefined) releasePlace(each)
+    socket.destroy()
+    events.emit('requestRejected', 'gave-way')
+    return true
+  }
+
+  /** Returns the waiting request that gives way to another one of a client; undefined: none does. */
+  function findLongest(client: string): RequestInFlight | undefined {
+    let [most, count] = [client.startsWith(ADDRESS) ? client : '', places.takenBy(client) + 1]
+    for (const [other, { length }] of waiting) if (length > count) [most, count] = [other, length]
+    const queue = waiting.get(most) ?? []
+    let longest = queue.pop()
+    // It has got its response since, or counts for its account.
+    while (longest && longest.client !== most) longest = queue.pop()
+    return longest
+  }
+
   function check(): void {
-    waiting.scan(performance.now())
+    scan(performance.now())
     if (list.length > 0) return
     clearInterval(timer)
     timer = undefined
