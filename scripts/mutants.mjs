@@ -11,7 +11,7 @@ import path from 'node:path'
 import { parseAst } from 'vitest/node'
 import { fail, root, run, start } from './run.mjs'
 
-/** What `vitest run` gets for a folder of sources: first what takes seconds, then the rest of what reaches it. */
+/** What `vitest run` gets for a folder of sources: first what takes seconds, then more and more of what reaches it. */
 const TESTS = {
   'contract/src/': ['contract/test/ server/test/requests/bodies', 'client/test/service/ test/operations/'],
   'prisma/src/': [
@@ -23,12 +23,9 @@ const TESTS = {
     'server/test/plants/ server/test/storage/',
   ],
   'server/src/': [
-    '--project=sqlite server/test/accounts/auth server/test/orders/ server/test/plants/lists server/test/requests/',
-    'client/test/service/ server/test/accounts/ server/test/overload/ server/test/plants/ server/test/startup',
-  ],
-  'server/src/plants/': [
-    '--project=sqlite server/test/orders/ server/test/plants/lists server/test/plants/plant',
-    'server/test/overload/ server/test/requests/ server/test/storage/',
+    '--project=sqlite server/test/accounts/auth server/test/orders/ server/test/plants/plant-s server/test/requests/',
+    '--project=sqlite server/test/docs/ server/test/overload/rate server/test/plants/ server/test/telemetry/',
+    '--project=sqlite client/test/service/ server/test/accounts/ server/test/overload/ server/test/startup',
   ],
 }
 /** Beside the files that the architecture says to read first. */
@@ -58,13 +55,15 @@ let killed = 0
 console.log(`Seed ${seed}: ${count} of ${mutants.length} mutants.`)
 for (const { file, from, to, after } of mutants) {
   if (made === count) break
-  const [quick, slow] = TESTS[Object.keys(TESTS).findLast((folder) => file.startsWith(folder))]
-  for (const tests of [quick, slow]) await measure(tests)
+  const steps = TESTS[Object.keys(TESTS).findLast((folder) => file.startsWith(folder))]
+  for (const tests of steps) await measure(tests)
   const source = readFileSync(copy + file, 'utf8')
   writeFileSync(copy + file, source.slice(0, from) + after + source.slice(to))
   if (await succeeds('node_modules/.bin/tsc', [])) {
+    let isAlive = true
+    for (const tests of steps) isAlive &&= await passes(tests)
     made += 1
-    if (!(await passes(quick)) || !(await passes(slow))) killed += 1
+    if (!isAlive) killed += 1
     else {
       const line = source.slice(0, from).split('\n').length
       console.log(`${file}:${line}: ${oneLine(source.slice(from, to))} -> ${oneLine(after)}`)
@@ -119,7 +118,7 @@ async function measure(tests) {
 
 /** Hooks and tests that hang because of a mutant end long before the limits that a busy machine needs. */
 function passes(tests) {
-  const limited = ['--bail=1', '--test-timeout=60000', '--hook-timeout=60000', ...tests.split(' ')]
+  const limited = ['--bail=1', '--max-workers=2', '--test-timeout=60000', '--hook-timeout=60000', ...tests.split(' ')]
   return succeeds('node_modules/.bin/vitest', ['run', ...limited], limits.get(tests))
 }
 
