@@ -154,7 +154,9 @@ export function createRequestsInFlight({
     }
     const sorted = list
       .filter(({ waitsSince, client }) => waitsSince !== undefined && client !== undefined)
-      .sort((one, other) => Number(other.waitsSince) - Number(one.waitsSince))
+      .sort((one, other) => Number(one.waitsSince) - Number(other.waitsSince))
+      // Of those that were noted together, the first one is the last.
+      .reverse()
     waiting = Map.groupBy(sorted, ({ client }) => client as string)
   }
 
