@@ -3,7 +3,7 @@ import { isIP, SocketAddress } from 'node:net'
 import type { Request, Response } from 'express'
 import type { Settings } from '../settings.ts'
 import { events } from '../telemetry/events.ts'
-import { endWithConnection, noteWaiting, type RequestInFlight } from './waiting-requests.ts'
+import { endWithConnection, isWaiting, noteWaiting, type RequestInFlight } from './waiting-requests.ts'
 
 /** A client may have so many times what is free. */
 const FACTOR = 8
@@ -178,7 +178,7 @@ export function createRequestsInFlight({
     if (!longest) return false
     const { socket } = longest.request
     // The others of its connection, which are pipelined, end with it.
-    for (const each of list) if (each.request.socket === socket && each.waitsSince !== undefined) releasePlace(each)
+    for (const each of list) if (each.request.socket === socket && isWaiting(each)) releasePlace(each)
     socket.destroy()
     events.emit('requestRejected', 'gave-way')
     return true
@@ -190,8 +190,8 @@ export function createRequestsInFlight({
     for (const [other, { length }] of waiting) if (length > count) [most, count] = [other, length]
     const queue = waiting.get(most) ?? []
     let longest = queue.pop()
-    // It has got its response since, or counts for its account.
-    while (longest && longest.client !== most) longest = queue.pop()
+    // Since then, it has got its response, or counts for its account, or the server works on it.
+    while (longest && (longest.client !== most || !isWaiting(longest))) longest = queue.pop()
     return longest
   }
 

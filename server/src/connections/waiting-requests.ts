@@ -39,6 +39,11 @@ function waitsForBody({ request }: RequestInFlight): boolean {
   return request.readableFlowing === true && !request.complete
 }
 
+/** Whether a request waits for its client. */
+export function isWaiting(each: RequestInFlight): boolean {
+  return waitsForReader(each) || waitsForBody(each)
+}
+
 /**
  * Ends a request whose connection has closed: Node.js closes only the response that has the connection, and after CONNECT
  * none. Closes a connection that is not read.
@@ -51,7 +56,7 @@ export function endWithConnection(each: RequestInFlight, now: number): void {
 
 /** Notes since when a request is waiting: since the last time that the operating system took a part of a response. */
 export function noteWaiting(noted: RequestInFlight, now: number): void {
-  if (!waitsForReader(noted) && !waitsForBody(noted)) {
+  if (!isWaiting(noted)) {
     noted.waitsSince = undefined
     return
   }
