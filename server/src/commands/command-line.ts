@@ -8,7 +8,8 @@ import { type Environment, readSettings } from '../settings.ts'
 import { loadSettingsFile } from '../settings-file.ts'
 import { createLog, type LogStream } from '../telemetry/log.ts'
 import { type Context, createProgress, escapeInvisible } from './context.ts'
-import { backup, checkReadiness, migrate } from './maintenance.ts'
+import { backup, migrate } from './database.ts'
+import { checkReadiness } from './ready.ts'
 import { createToken, listTokens, revokeToken } from './token.ts'
 
 const EXIT_FAILURE = 1

@@ -13,7 +13,7 @@ const MAX_PIECE_PLANTS = 1_024
 const MAX_LIST_BYTES = 2 ** 20
 /** The size of all cached pieces, each with {@link PIECE_BYTES}. */
 const MAX_CACHE_BYTES = 16 * MAX_LIST_BYTES
-/** What a cached piece takes in memory besides its JSON: the name of the account, objects, and an entry of a map. */
+/** What a cached piece takes in memory besides its JSON: the name of the account, objects, and an entry of the cache. */
 const PIECE_BYTES = 1_024
 
 /** Which plants of an account to list. Default: all. */
@@ -50,8 +50,8 @@ export interface Lists {
 /** What to read for a piece. */
 interface PieceRange extends ListRange {
   readonly after: number
-  /** Whether the text of the list begins with it. */
-  readonly isFirst: boolean
+  /** The size of the pieces before it; 0: the text of the list begins with it. */
+  readonly bytes: number
   /** The version that the whole list has; undefined: it is not known, or this is a part, of which nothing is cached. */
   readonly version: string | undefined
 }
@@ -71,7 +71,7 @@ interface Piece {
   hash?: string
 }
 
-const FIRST_RANGE = { after: 0, limit: FIRST_PIECE_PLANTS, isFirst: true, version: undefined }
+const FIRST_RANGE = { after: 0, limit: FIRST_PIECE_PLANTS, bytes: 0, version: undefined }
 const EMPTY = Buffer.from('[]')
 /** The version of a list without plants, which may have none in the database. */
 const EMPTY_VERSION = 'empty'
@@ -89,7 +89,7 @@ const EMPTY_VERSION = 'empty'
  * - *streamed*: any other has no name. Each piece is read once the one before is sent, up to what was the end
  */
 export function createLists(plants: Plants): Lists {
-  const cache = createPieceCache()
+  const cache = new LRUCache<string, Piece>({ maxSize: MAX_CACHE_BYTES, sizeCalculation: sizeOf })
   const readState = oncePerTurn(plants.states)
   const readPage = inTimeSlices(plants.read)
   const readPiece = inTimeSlices(shrinkToFit)
@@ -103,13 +103,19 @@ export function createLists(plants: Plants): Lists {
     }
   }
 
-  /** Returns a piece, which is read if it is not cached. What ends before the list does is not cached. */
+  /**
+   * Returns a piece, which is read if it is not cached. It is cached under its own version, since plants may have changed
+   * after that of its request was read; what ends before the list does is not.
+   */
   async function getPiece(account: string, range: PieceRange): Promise<Piece> {
-    const { version, after, until } = range
-    const cached = version === undefined ? undefined : cache.find(account, version, after)
+    const { version, after, until, bytes } = range
+    if (version === undefined) return readPiece(account, range)
+    const keyOf = (own: string) => JSON.stringify([account, own, after])
+    const cached = cache.get(keyOf(version))
     if (cached) return cached
     const piece = await readPiece(account, range)
-    if (version !== undefined && until === undefined) cache.add(account, after, piece)
+    const isCached = piece.version !== undefined && until === undefined && bytes + sizeOf(piece) <= MAX_LIST_BYTES
+    if (isCached) cache.set(keyOf(piece.version), piece)
     return piece
   }
 
@@ -128,13 +134,12 @@ export function createLists(plants: Plants): Lists {
   async function readText(account: string, first: PieceRange, end: number): Promise<ListText> {
     const isPart = first.version === undefined
     const hashes: string[] = []
-    let bytes = 0
     for (let range = first; ; ) {
       const piece = await getPiece(account, range)
-      if (range.isFirst && !piece.more) return { json: piece.json, version: isPart ? hashOf(piece) : piece.version }
-      bytes += PIECE_BYTES + piece.json.length
-      const isOther = !isPart && !range.isFirst && piece.version !== range.version
-      if (isOther || bytes > MAX_LIST_BYTES) {
+      const isFirst = range.bytes === 0
+      if (isFirst && !piece.more) return { json: piece.json, version: isPart ? hashOf(piece) : piece.version }
+      const isOther = !isPart && !isFirst && piece.version !== range.version
+      if (isOther || range.bytes + sizeOf(piece) > MAX_LIST_BYTES) {
         return { json: getFrom(account, { ...first, until: end }), version: undefined }
       }
       hashes.push(hashOf(piece))
@@ -154,7 +159,7 @@ export function createLists(plants: Plants): Lists {
     const { more } = part
     const end = Math.max(after, part.last)
     if (part.json) {
-      const json = enclose('[', part.json, ']')
+      const json = wrapPlants('[', part.json, ']')
       return { json, version: hashText(json), end, more }
     }
     const range = { ...FIRST_RANGE, ...bounds, after, until: end }
@@ -175,51 +180,22 @@ export function createLists(plants: Plants): Lists {
   }
 }
 
-/** The cached pieces of a list. */
-interface CachedList {
-  readonly version: string
-  /** By the `seq` before each. */
-  readonly pieces: Map<number, Piece>
-  readonly bytes: number
-}
-
-/** Creates an empty cache of pieces. */
-function createPieceCache() {
-  const cache = new LRUCache<string, CachedList>({ maxSize: MAX_CACHE_BYTES })
-
-  return {
-    /** Returns the piece after a `seq` that the list of an account has in a version. */
-    find(account: string, version: string, after: number): Piece | undefined {
-      const list = cache.get(account)
-      return list?.version === version ? list.pieces.get(after) : undefined
-    },
-
-    /** Caches a piece under its own version: plants may have changed since that of its request was read. */
-    add(account: string, after: number, piece: Piece): void {
-      const { version } = piece
-      if (version === undefined) return
-      const known = cache.get(account)
-      const { pieces, bytes } = known?.version === version ? known : { pieces: new Map<number, Piece>(), bytes: 0 }
-      const size = bytes + PIECE_BYTES + piece.json.length
-      if (pieces.has(after) || size > MAX_LIST_BYTES) return
-      pieces.set(after, piece)
-      // Another object, since only that makes the cache look at the size.
-      cache.set(account, { version, pieces, bytes: size }, { size })
-    },
-  }
+/** Returns what a piece takes in memory, in bytes. */
+function sizeOf({ json }: Piece): number {
+  return PIECE_BYTES + json.length
 }
 
 /** Turns plants into a piece of the text of their list. */
-function toPiece({ json, last, more, version }: ListPiece & { json: Buffer }, { isFirst, limit }: PieceRange): Piece {
+function toPiece({ json, last, more, version }: ListPiece & { json: Buffer }, { bytes, limit }: PieceRange): Piece {
   const comma = json.length === 0 ? '' : ','
-  const text = enclose(isFirst ? '[' : comma, json, more ? '' : ']')
+  const text = wrapPlants(bytes === 0 ? '[' : comma, json, more ? '' : ']')
   const mayDouble = 2 * text.length <= MAX_PIECE_BYTES && limit < MAX_PIECE_PLANTS
   return { json: text, last, more, nextLimit: mayDouble ? 2 * limit : limit, version }
 }
 
 /** Returns the range after a piece of another one. */
-function following(range: PieceRange, { last: after, nextLimit: limit }: Piece): PieceRange {
-  return { ...range, after, limit, isFirst: false }
+function following(range: PieceRange, piece: Piece): PieceRange {
+  return { ...range, after: piece.last, limit: piece.nextLimit, bytes: range.bytes + sizeOf(piece) }
 }
 
 function hashText(text: Buffer | string): string {
@@ -237,8 +213,8 @@ function shrink(limit: number): number {
   return Math.ceil(limit / 8)
 }
 
-/** Puts text before and after JSON. Not with `Buffer.concat`, whose short results keep a block of memory that they share. */
-function enclose(before: string, json: Buffer, after: string): Buffer {
+/** Puts brackets or a comma around the JSON of plants. Not with `Buffer.concat`, whose short results keep a block of memory that they share. */
+function wrapPlants(before: string, json: Buffer, after: string): Buffer {
   const end = before.length + json.length
   const text = Buffer.allocUnsafeSlow(end + after.length)
   text.write(before)
