@@ -65,7 +65,7 @@ test('odd methods, paths, tokens and addresses add no series beyond the first of
   // Node.js rejects methods that it does not know.
   const odd = METHODS.filter((method) => !['CONNECT', 'TRACE', 'HEAD', 'OPTIONS', 'GET', 'POST'].includes(method))
   // Those that an operation can have come first, since they are counted by name.
-  const methods = [...new Set(['DELETE', 'PATCH', 'PUT', ...odd])]
+  const methods = [...new Set(['DELETE', 'PATCH', 'PUT', ...odd])].slice(0, 15)
   const flood = async (part: string[]) => {
     for (const method of part) {
       const headers = { 'x-forwarded-for': `192.0.2.${methods.indexOf(method)}` }
