@@ -1,4 +1,5 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Express, Response } from 'express'
 import { settle } from '../connections/connections.ts'
@@ -66,7 +67,7 @@ export function createMessageClasses(app: Express): MessageClasses {
   } as Response['writeHead']
   app.response.json = function json(body) {
     if (Buffer.isBuffer(body)) sendJson(this, body)
-    else if (typeof body === 'function') void sendPieces(this, body)
+    else if (typeof body === 'function') sendPieces(this, body)
     else sendJson(this, JSON.stringify(body, exactIntegers) ?? 'null')
     return this
   }
@@ -86,45 +87,30 @@ export function sendJson(response: ServerResponse, json: Buffer | string): void 
   response.writeHead(response.statusCode, headers).end(json)
 }
 
-/**
- * Sends one piece after the other, each once the client has read the one before. Until the first one is read, a failure
- * gets its own response; midway it breaks the connection rather than ending in a valid shorter list, and discards what
- * is not sent yet. A client that disconnects ends it.
- */
-async function sendPieces(response: Response, first: NextPiece): Promise<void> {
+/** Sends one piece after the other, each once the client has read the one before. A client that disconnects ends it. */
+function sendPieces(response: Response, first: NextPiece): void {
   response.setHeader('Content-Type', JSON_CONTENT_TYPE)
+  // Also where the client has gone: without headers, the request would count as in flight for ever.
+  pipeline(readPieces(response, first), response, () => response.end())
+}
+
+/**
+ * Reads one piece after the other. Until the first one is read, a failure gets its own response; midway it breaks the
+ * connection rather than ending in a valid shorter list, and discards what is not sent yet.
+ */
+async function* readPieces({ req: request }: Response, first: NextPiece): AsyncGenerator<Buffer> {
   try {
     // A response to HEAD has no body, so no piece is read.
-    let next = response.req.method === 'HEAD' ? undefined : first
-    while (next && !response.closed) next = await sendPiece(response, next)
-    // Also where the client has gone: without headers, the request would count as in flight for ever.
-    response.end()
+    let next = request.method === 'HEAD' ? undefined : first
+    while (next) {
+      const piece: JsonPiece = await next()
+      yield piece.json
+      next = piece.next
+      // Other requests go on meanwhile, however fast a list is read.
+      await nextTurn()
+    }
   } catch (error) {
     // Express's `next` of this request: the handler has returned, so nothing would catch a throw.
-    response.req.next?.(error)
+    request.next?.(error)
   }
-}
-
-/**
- * Sends a piece, and returns how to get the next one. A function of its own, so that nothing keeps the piece until then.
- * Other requests go on meanwhile, however fast a list is read.
- */
-async function sendPiece(response: Response, read: NextPiece): Promise<NextPiece | undefined> {
-  const { json, next } = await read()
-  if (response.closed) return undefined
-  if (!response.write(json)) await waitForDrain(response)
-  await nextTurn()
-  return next
-}
-
-/** Waits until a client has read what was written, or it has disconnected. */
-async function waitForDrain(response: Response): Promise<void> {
-  if (response.closed) return
-  await new Promise<void>((resolve) => {
-    function finish(): void {
-      response.off('drain', finish).off('close', finish)
-      resolve()
-    }
-    response.on('drain', finish).on('close', finish)
-  })
 }
