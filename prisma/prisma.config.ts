@@ -34,11 +34,7 @@ async function readUrl(): Promise<string> {
   try {
     return await prepareStudio(databaseUrl(DATABASE_URL))
   } catch (error) {
-    return fail(error, 1)
+    console.error((error as Error).message)
+    process.exit(1)
   }
-}
-
-function fail(error: unknown, exitCode: number): never {
-  console.error((error as Error).message)
-  process.exit(exitCode)
 }

@@ -62,7 +62,7 @@ async function serveJsonRpc(open: () => Promise<SchemaEngineDatabase>, schemas: 
       opened = database
       database.reason = undefined
       engine ??= await createSchemaEngine(database, datamodels)
-      const result = await runMethod(engine, database, request)
+      const result = await runMethod(engine, request)
       const text = (result as { stdout?: string } | undefined)?.stdout
       if (text) send({ id: request.id, method: 'print', params: { content: text } })
       send({ id: request.id, result: result ?? {} })
@@ -73,12 +73,10 @@ async function serveJsonRpc(open: () => Promise<SchemaEngineDatabase>, schemas: 
   await opened?.close()
 }
 
-async function runMethod(
-  engine: SchemaEngine,
-  database: SchemaEngineDatabase,
-  { method, params }: Request,
-): Promise<unknown> {
-  if (method === 'reset') return database.reset()
+async function runMethod(engine: SchemaEngine, { method, params }: Request): Promise<unknown> {
+  // The engine keeps the functions of PostgreSQL, and empties the tables of SQLite, on which the migrations then fail.
+  if (method === 'reset')
+    throw new Error('Not supported here: drop the database, create an empty one, and deploy to it')
   // These methods need the result of the migrations, for which only a diagnosis opens a shadow database. The engine
   // caches it.
   if (method === 'evaluateDataLoss' || method === 'createMigration')

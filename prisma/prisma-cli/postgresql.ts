@@ -13,16 +13,6 @@ export async function canConnect(url: string): Promise<void> {
   })
 }
 
-// The engine's own reset keeps functions, on which the migrations would then fail, and dropping the schema would lose
-// who may use it. What belongs to an extension stays.
-const DROP_STATEMENTS = `
-  SELECT 'DROP ' || type || ' IF EXISTS ' || identity || ' CASCADE'
-  FROM pg_depend AS own, pg_identify_object(classid, objid, 0)
-  WHERE refclassid = 'pg_namespace'::regclass AND refobjid = current_schema()::regnamespace
-    AND type NOT IN ('default acl', 'statistics object')
-    AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = own.classid AND objid = own.objid AND deptype = 'e')
-  ORDER BY type <> 'table'`
-
 /** Opens a database for the methods of the engine. */
 export async function openForSchemaEngine(url: string): Promise<SchemaEngineDatabase> {
   const address = readAddress(url)
@@ -41,10 +31,6 @@ export async function openForSchemaEngine(url: string): Promise<SchemaEngineData
         throw error
       }),
     reason: undefined,
-    async reset() {
-      const { rows } = await connection.queryRaw({ sql: DROP_STATEMENTS, args: [], argTypes: [] })
-      await connection.executeScript(rows.map(([statement]) => statement).join('; '))
-    },
     close: () => connection.dispose(),
   }
   return database

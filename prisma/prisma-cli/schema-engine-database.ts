@@ -11,8 +11,6 @@ import { readAddress } from '../src/postgresql/address.ts'
 export interface SchemaEngineDatabase extends SqlMigrationAwareDriverAdapterFactory {
   /** Why the engine's method in progress fails, where the engine's own error hides it. */
   reason: unknown
-  /** Runs `migrate reset`: drops everything. */
-  reset(): Promise<void>
   close(): Promise<void>
 }
 

@@ -25,15 +25,6 @@ export async function createDatabase(url: string): Promise<void> {
   closeSync(openSync(file, 'wx', 0o600))
 }
 
-// SQLite keeps its table of autoincrements, so this keeps the table of migrations: without it the engine does not treat
-// a database with any table as empty.
-const DROP_STATEMENTS = `
-  SELECT iif(name = '_prisma_migrations', 'DELETE FROM ', 'DROP ' || type || ' ') || '"' || replace(name, '"', '""') || '"'
-    AS statement
-  FROM sqlite_schema
-  WHERE type IN ('view', 'table') AND name NOT GLOB 'sqlite_*'
-  ORDER BY type DESC`
-
 /** Opens a file for the methods of the engine. */
 export async function openForSchemaEngine(url: string): Promise<SchemaEngineDatabase> {
   await canConnect(url)
@@ -49,14 +40,6 @@ export async function openForSchemaEngine(url: string): Promise<SchemaEngineData
     connect: async () => connection,
     connectToShadowDb: async () => open(':memory:'),
     reason: undefined,
-    // The engine's own only empties the tables, and then fails to create them.
-    async reset() {
-      const { rows } = await connection.queryRaw({ sql: DROP_STATEMENTS, args: [], argTypes: [] })
-      const statements = rows.map(([statement]) => `${statement};`)
-      await connection.executeScript(
-        `PRAGMA foreign_keys = OFF; BEGIN; ${statements.join(' ')} COMMIT; PRAGMA foreign_keys = ON`,
-      )
-    },
     // The end of the process closes the file.
     close: async () => {},
   }
