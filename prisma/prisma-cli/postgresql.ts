@@ -42,11 +42,6 @@ async function execute(address: Address, sql: string): Promise<void> {
   await pool.executeScript(sql)
 }
 
-/** Returns another database of the same server. */
-function inDatabase(address: Address, database: string): Address {
-  return { ...address, database, config: { ...address.config, database } }
-}
-
 /** Returns a connection for the schema engine, whose locks it holds. It connects at the first query. */
 async function connect(address: Address): Promise<SqlDriverAdapter> {
   const { driver, query, [Symbol.asyncDispose]: dispose } = openPool(address, { max: 1 })
@@ -107,7 +102,7 @@ async function createShadowDatabase(address: Address, schema = 'public'): Promis
     const advice = 'this command needs a temporary database: run ALTER ROLE ... CREATEDB for this user'
     throw prismaError('P3014', `${(error as Error).message}; ${advice}`, error)
   }
-  const shadow = inDatabase(address, name)
+  const shadow = { ...address, database: name, config: { ...address.config, database: name } }
   await execute(shadow, `CREATE SCHEMA IF NOT EXISTS "${schema.replaceAll('"', '""')}"`)
   const connection = await connect(shadow)
   const { dispose } = connection

@@ -21,9 +21,9 @@ export function prismaError(code: string, message: string, cause?: unknown): Err
 
 /** Returns no rows where the table of applied migrations is missing, on which the engine fails; throws other errors. */
 export function noMigrationsYet(error: unknown): SqlResultSet {
-  const missing =
-    isDriverAdapterError(error) && error.cause.kind === 'TableDoesNotExist' ? error.cause.table : undefined
-  if (missing !== '_prisma_migrations') throw error
+  const { cause } = isDriverAdapterError(error) ? error : { cause: undefined }
+  const missing = cause?.kind === 'TableDoesNotExist' ? cause.table : cause?.originalMessage
+  if (!/\b_prisma_migrations$/.test(missing ?? '')) throw error
   return { columnNames: [], columnTypes: [], rows: [] }
 }
 

@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { SqlDriverAdapter } from '@prisma/driver-adapter-utils'
 import { databaseFile } from '../src/address.ts'
 import { StorageError } from '../src/engine.ts'
-import { rejectTransaction } from '../src/prisma-client.ts'
+import { rejectPrismaTransaction } from '../src/prisma-client.ts'
 import { connect } from '../src/sqlite/connection.ts'
 import { createClientAdapter } from '../src/sqlite/prisma-adapter.ts'
 import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schema-engine-database.ts'
@@ -77,7 +77,7 @@ export function open(file: string, onLocked = (_cause: unknown) => {}): SqlDrive
       return 0
     },
     executeScript,
-    startTransaction: rejectTransaction,
+    startTransaction: rejectPrismaTransaction,
     dispose: async () => connection.close(),
   }
 }

@@ -34,29 +34,24 @@ export interface Database {
 export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
   const engine = await loadEngine(url)
   const opened = await engine.open(options)
-  try {
-    const plants = createPlants(opened, engine.statements)
-    const tokens = createTokens(opened, engine.statements)
+  const plants = createPlants(opened, engine.statements)
+  const tokens = createTokens(opened, engine.statements)
 
-    /** Fails if requests would fail now, which read the same as this does. */
-    async function probe(): Promise<void> {
-      await opened.probe()
-      await Promise.all([plants.states(['']), plants.read('', { limit: 1 }), tokens.find([''])])
-      await opened.prisma.secret.findFirst()
-    }
+  /** Fails if requests would fail now, which read the same as this does. */
+  async function probe(): Promise<void> {
+    await opened.probe()
+    await Promise.all([plants.states(['']), plants.read('', { limit: 1 }), tokens.find([''])])
+    await opened.prisma.secret.findFirst()
+  }
 
-    return {
-      engine: engine.name,
-      warning: opened.warning,
-      plants,
-      tokens,
-      secret: (secret) => readSecret(opened.prisma, secret),
-      whyUnavailable: () => explain(probe, engine.subject),
-      close: opened.close,
-    }
-  } catch (error) {
-    await opened.close()
-    throw error
+  return {
+    engine: engine.name,
+    warning: opened.warning,
+    plants,
+    tokens,
+    secret: (secret) => readSecret(opened.prisma, secret),
+    whyUnavailable: () => explain(probe, engine.subject),
+    close: opened.close,
   }
 }
 

@@ -171,23 +171,22 @@ async function applyMigrations(
 ): Promise<Migration[]> {
   // Another process may have been faster, of this version or a newer one.
   const pending = await pendingMigrations(session, engine, migrations)
-  let step = ''
-  try {
-    if (pending.length === migrations.length) await session.executeScript(createHistory(engine.timeType))
-    for (const [index, migration] of pending.entries()) {
-      const { name, script } = migration
-      onMigration?.(name, index, pending.length)
-      const startedAt = new Date().toISOString()
-      step = `the migration ${name} failed with: `
+  if (pending.length === migrations.length) await session.executeScript(createHistory(engine.timeType))
+  for (const [index, migration] of pending.entries()) {
+    const { name, script } = migration
+    onMigration?.(name, index, pending.length)
+    const startedAt = new Date().toISOString()
+    try {
       await session.executeScript(script)
       const times = [startedAt, new Date().toISOString()]
       await session.query(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, ...times)
+    } catch (cause) {
+      const ofDatabase = cause instanceof StorageError
+      if (ofDatabase && cause.isTemporary) throw cause
+      const { message } = ((ofDatabase && cause.cause) || cause) as Error
+      const reason = `the migration ${name} failed with: ${message}`
+      throw new StorageError(`${engine.subject} was not migrated and is unchanged: ${reason}`, { cause })
     }
-  } catch (cause) {
-    const ofDatabase = cause instanceof StorageError
-    if (ofDatabase && (cause.isTemporary || step === '')) throw cause
-    const { message } = ((ofDatabase && cause.cause) || cause) as Error
-    throw new StorageError(`${engine.subject} was not migrated and is unchanged: ${step}${message}`, { cause })
   }
   return pending
 }

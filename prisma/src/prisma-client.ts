@@ -23,8 +23,8 @@ export function toStatement(sql: string): ReadStatement | WriteStatement {
   return SELECT.test(sql) ? { kind: 'read', sql } : { kind: 'write', sql, mayRunTwice: false }
 }
 
-/** Rejects what would let statements of others into a transaction: https://github.com/prisma/orm/issues/29933. */
-export function rejectTransaction(): Promise<never> {
+/** Rejects a transaction of Prisma Client, in which statements of others would run: https://github.com/prisma/orm/issues/29933. */
+export function rejectPrismaTransaction(): Promise<never> {
   return Promise.reject(new Error('Transactions are not supported: write what belongs together as one statement.'))
 }
 
@@ -33,8 +33,8 @@ export function createPrisma(Client: GeneratedClient, { schemaName, ...adapter }
   const driverAdapter: SqlDriverAdapter = {
     ...adapter,
     adapterName: '@plant-store/prisma',
-    executeScript: rejectTransaction,
-    startTransaction: rejectTransaction,
+    executeScript: rejectPrismaTransaction,
+    startTransaction: rejectPrismaTransaction,
     getConnectionInfo: () => ({ supportsRelationJoins: false, ...(schemaName !== undefined && { schemaName }) }),
     dispose: async () => {},
   }

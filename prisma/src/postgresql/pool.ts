@@ -80,24 +80,19 @@ export function openSharedPool(address: Address, timeout: number): Pool {
   })
 }
 
-/** The driver's class of connections to each address. */
-const clients = new WeakMap<Address, typeof pg.Client>()
-
 /** Creates a class of connections that open one after the other, and together are failing or not. */
 function createPacedClient(): typeof pg.Client {
   let last: Promise<unknown> = Promise.resolve()
   let failure: Error | undefined
   return class extends pg.Client {
     override connect(callback?: unknown): Promise<this> {
-      // The driver's pool gives it, and listens for errors from then on: it is called in the same turn of the event loop.
+      // The driver's pool gives it, and listens for errors only from then on: called later, such as after a promise, an
+      // error that came with the last message of the opening would be an uncaught exception.
       const settle = callback as (error?: Error) => void
       const connect = () =>
         new Promise<void>((resolve) => {
-          if (failure) {
-            settle(failure)
-            resolve()
-            return
-          }
+          const end = (error?: Error) => resolve(settle(error))
+          if (failure) return end(failure)
           super.connect((error?: Error) => {
             failure = error
             if (error) {
@@ -105,8 +100,7 @@ function createPacedClient(): typeof pg.Client {
               // The server still waits for the password of one that has none.
               void this.end()
             }
-            settle(error)
-            resolve()
+            end(error)
           })
         })
       last = last.then(connect)
@@ -119,10 +113,8 @@ function createPacedClient(): typeof pg.Client {
 export function openPool(address: Address, settings: pg.PoolConfig): Pool {
   const subject = describeDatabase(address)
   const sockets = new Set<Socket>()
-  const Client = clients.get(address) ?? createPacedClient()
-  clients.set(address, Client)
   const pool = new pg.Pool({
-    Client,
+    Client: createPacedClient(),
     // Or waiting for a free one.
     connectionTimeoutMillis: TIMES.request,
     keepAlive: true,
@@ -135,18 +127,13 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
     ...address.config,
     ...settings,
   })
-  let connected = 0
-  pool
-    .on('remove', () => connected--)
-    .on('connect', (client) => {
-      connected++
-      // What it has lost fails a statement, or is idle and removed.
-      client.on('error', () => {})
-    })
+  // What it has lost fails a statement, or is idle and removed.
+  pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', () => {})
   const giveUp = (isTemporary?: boolean) => {
-    const isFull = connected === pool.options.max && pool.idleCount === 0
-    return lateError(subject, isFull ? connected : undefined, isTemporary)
+    const { length } = [...sockets].filter(({ readyState }) => readyState === 'open')
+    const isFull = length === pool.options.max && pool.idleCount === 0
+    return lateError(subject, isFull ? length : undefined, isTemporary)
   }
   const fail = (error: unknown): never => {
     throw /timeout exceeded/.test(describeError(error)) ? giveUp(true) : translate(error, subject)

@@ -72,8 +72,7 @@ export function connect(file: string, { readonly = false, timeout = 0, cache }: 
   /** This takes 10 to 30 microseconds. */
   function prepare(sql: string) {
     const statement = sqlite.prepare(sql)
-    const [oldest = ''] = prepared.size < MAX_PREPARED ? [] : prepared.keys()
-    prepared.delete(oldest)
+    if (prepared.size === MAX_PREPARED) prepared.clear()
     const added = { statement, returnsRows: statement.columns().length > 0 }
     prepared.set(sql, added)
     return added

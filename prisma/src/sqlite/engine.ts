@@ -67,15 +67,13 @@ function existingFile(file: string): string {
 async function open(file: string, { patience = TIMES.request }: OpenOptions): Promise<OpenedDatabase> {
   const { PrismaClient } = await import('../generated/sqlite/client.ts')
   const lateError = () => stateError(file, WRITER_LATE)
+  await using opened = new AsyncDisposableStack()
   const writer = await openWriter(file)
   // A disk that does not respond must not keep it waiting.
-  const closeWriter = () => limitTime(writer.close(), TIMES.closeFile, lateError).catch(() => {})
+  opened.defer(() => limitTime(writer.close(), TIMES.closeFile, lateError).catch(() => {}))
   const openReader = async () =>
     connectGuarded(file, { readonly: true }, ({ run }) => void run(READ_SCHEMA), writer.files)
-  const reader = await retry(openReader, TIMES.task).catch(async (error) => {
-    await closeWriter()
-    throw error
-  })
+  const reader = await retry(openReader, TIMES.task)
   const gate = createWriteGate(patience, lateError)
   let damage: unknown
 
@@ -84,26 +82,19 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
     throw error
   }
 
-  async function read(...args: Parameters<typeof reader.run>): Promise<Result> {
-    try {
-      return reader.run(...args)
-    } catch (error) {
-      noteDamage(error)
-    }
-  }
-
   /** Once the file is damaged, nothing is written until a restart. */
-  async function write<Result>(operation: () => Promise<Result>): Promise<Result> {
+  async function write(command: 'run' | 'runDurably', ...args: Parameters<typeof reader.run>): Promise<Result> {
     if (damage) throw damage
-    return operation().catch(noteDamage)
+    return writer.send(command, ...args).catch(noteDamage)
   }
 
   // A statement that fails because the file is locked has done nothing, and nothing else is retried.
   const run: RunStatement = ({ kind, sql }, ...options) =>
     kind === 'read'
-      ? retry(() => read(sql, ...options), patience)
-      : gate.run(() => write(() => writer.send('runDurably', sql, ...options)))
+      ? retry(async () => reader.run(sql, ...options), patience).catch(noteDamage)
+      : gate.run(() => write('runDurably', sql, ...options))
 
+  const running = opened.move()
   return {
     read: async <Row>(statement: ReadStatement, values: SqlValue[]) => (await run(statement, values)).rows as Row[],
     write: async (statement, values) => (await run(statement, values)).changes,
@@ -114,7 +105,7 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
     probe: () =>
       gate.probe(async (isSuspect) => {
         const command = isSuspect || (await looksUnwritable(file)) ? 'runDurably' : 'run'
-        await write(() => writer.send(command, statements.insertPlants.sql, ['[]']))
+        await write(command, statements.insertPlants.sql, ['[]'])
       }),
 
     async close() {
@@ -122,7 +113,7 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
       // reader cannot.
       if (reader.findMoved()?.isReplaced) return
       reader.close()
-      await closeWriter()
+      await running.disposeAsync()
     },
   }
 }

@@ -94,7 +94,7 @@ function toTime(value: string | number | bigint): string {
   return /^[\d-]+[T ][\d:.]+$/.test(value) ? `${value}Z` : value
 }
 
-/** Returns what Prisma Client understands of a unique key that is taken, and of a mistake in SQL. */
+/** Returns what Prisma Client understands of a unique key that is taken, and of another mistake. */
 function toDriverError(error: unknown): unknown {
   const code = codeOf(error)
   const { message } = error as Error
@@ -104,7 +104,5 @@ function toDriverError(error: unknown): unknown {
   if (/^SQLITE_CONSTRAINT_(6|8)$/.test(code)) {
     return new DriverAdapterError({ kind: 'UniqueConstraintViolation', ...original })
   }
-  const [, table] = /^no such table: (.*)$/.exec(message) ?? []
-  if (table !== undefined) return new DriverAdapterError({ kind: 'TableDoesNotExist', table, ...original })
   return new DriverAdapterError({ kind: 'sqlite', extendedCode: 1, message, ...original })
 }
