@@ -7,8 +7,8 @@ import type { Logger } from 'pino'
 import type { Connections } from './connections/connections.ts'
 import { createDocs } from './docs/serve-docs.ts'
 import type { RequestContext } from './requests/context.ts'
-import { createErrorHandler, HttpError, overloaded, sendError } from './requests/errors.ts'
-import { createHeadCheck, readQuery } from './requests/head.ts'
+import { createErrorHandler, overloaded, sendError } from './requests/errors.ts'
+import { createHeadCheck, malformed, readQuery } from './requests/head.ts'
 import { createCors } from './requests/origins.ts'
 import { addOperations, type Dependencies } from './requests/router.ts'
 import type { Settings } from './settings.ts'
@@ -16,6 +16,7 @@ import { events, reportEnd } from './telemetry/events.ts'
 
 /** Printable ASCII, as proxies write it. A token that is sent as an id, or within one, must not appear in the log. */
 const VALID_ID = /^(?!.*pst_)[!-~]{1,128}$/
+const NO_PATH = 'The request target is invalid. Use a path, or an http or https URL.'
 
 /** Creates the listener of the requests of a port: each gets a context, and is handed to the app. */
 export function createListener(
@@ -27,7 +28,8 @@ export function createListener(
     if (!connections.admit(request, response)) return
     request.context = createContext(request)
     if (events.listenerCount('requestEnded') > 0) reportEnd(request, response)
-    app(request, response, () => respondToNoPath(response))
+    // Express calls nothing for a target without a path, such as `http://`.
+    app(request, response, () => sendError(response, malformed('badRequest', NO_PATH)))
   }
 }
 
@@ -36,12 +38,6 @@ export function createContext({ headers }: Pick<IncomingMessage, 'headers'>): Re
   const id = headers['x-request-id']
   const requestId = typeof id === 'string' && VALID_ID.test(id) ? id : randomUUID()
   return { requestId } as RequestContext
-}
-
-/** Responds to a request whose target has no path, such as `http://`: Express calls nothing. */
-function respondToNoPath(response: express.Response): void {
-  const message = 'The request target is invalid. Use a path, or an http or https URL.'
-  sendError(response, new HttpError('badRequest', message, { headers: { Connection: 'close' } }))
 }
 
 /**

@@ -52,7 +52,7 @@ export function isListOf(value: string, list: string): boolean {
 }
 
 /** The end of a malformed request is uncertain, so nothing after it is read. */
-function malformed(errorName: ErrorName, message?: string): HttpError {
+export function malformed(errorName: ErrorName, message?: string): HttpError {
   return new HttpError(errorName, message, { headers: { Connection: 'close' } })
 }
 

@@ -61,9 +61,6 @@ type Fields<TRoute extends AppRoute, TPart extends string> =
 export type Body<TRoute extends AppRoute> = ClientInferResponseBody<TRoute, Extract<keyof TRoute['responses'], Success>>
 type Success = 200 | 201 | 202 | 204
 
-/** How many tags of an `If-None-Match` are looked at. */
-const MAX_TAGS = 100
-
 /** What ts-rest calls. */
 type Router = { [TName in keyof Contract]: AppRouteImplementation<Contract[TName]> }
 /** A request as ts-rest hands it over. */
@@ -149,14 +146,9 @@ function implement(route: AppRoute, handler: Handler<object, unknown>, publicUrl
   }
 }
 
-/**
- * Returns the tags of an `If-None-Match`, without their quotes, also of weak ones (RFC 9110 section 13.1.2). Only the
- * first count: they are compared with a few versions, and no client has many.
- */
+/** Returns the tags of an `If-None-Match`, without their quotes, also of weak ones (RFC 9110 section 13.1.2). */
 function readTags(condition: string): string[] {
-  const tags: string[] = []
-  for (const [, tag = ''] of condition.matchAll(/"([^"]*)"/g)) if (tags.push(tag) === MAX_TAGS) break
-  return tags
+  return Array.from(condition.matchAll(/"([^"]*)"/g), ([, tag = '']) => tag)
 }
 
 /**

@@ -157,15 +157,14 @@ test('a list or page that has not changed is a 304 with all headers, and a chang
     const etag = headers.get('etag') as string
     const expected = namesOf.map((name) => (name === 'content-type' ? null : headers.get(name)))
     expect(expected.slice(2)).toEqual(['private, no-cache', 'Authorization', null])
-    for (const condition of ['"x",'.repeat(99) + etag, `"other", ${etag}`, `${etag},"a,b"`, `W/${etag}`, ' * ']) {
+    for (const condition of ['"x",'.repeat(200) + etag, `"other", ${etag}`, `${etag},"a,b"`, `W/${etag}`, ' * ']) {
       for (const method of ['GET', 'HEAD']) {
         const response = await get(path, condition, method)
         expect([condition, response.status, await response.text()]).toEqual([condition, 304, ''])
         expect(namesOf.map((name) => response.headers.get(name))).toEqual(expected)
       }
     }
-    // Only the first hundred count.
-    const others = ['"x",'.repeat(100) + etag, '"other"', etag.slice(1, -1), '', `"x${etag.slice(1)}`]
+    const others = ['"other"', etag.slice(1, -1), '', `"x${etag.slice(1)}`]
     for (const condition of others) expect([condition, (await get(path, condition)).status]).toEqual([condition, 200])
   }
   // An unknown parameter selects nothing.
