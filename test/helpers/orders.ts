@@ -42,25 +42,23 @@ export interface Order {
   expect(isSo: boolean, otherwise: string): void
 }
 
-/** Replaces what modules import or use as a global, until the returned function is called. */
-function replace(...pairs: (readonly [object, object])[]): () => void {
-  const before = pairs.map(([target, replacements]) => {
-    const names = Object.keys(replacements)
-    return [target, Object.fromEntries(names.map((name) => [name, Reflect.get(target, name)]))] as const
+type Replacement = readonly [target: object, replacements: object]
+
+/** Replaces what modules import or use as a global. Returns what undoes it. */
+function replace(all: readonly Replacement[]): () => void {
+  const before = all.map(([target, replacements]): Replacement => {
+    return [target, Object.fromEntries(Object.keys(replacements).map((name) => [name, Reflect.get(target, name)]))]
   })
-  const assign = (all: typeof pairs) => {
-    for (const [target, replacements] of all) Object.assign(target, replacements)
-    syncBuiltinESMExports()
-  }
-  assign(pairs)
-  return () => assign(before)
+  for (const [target, replacements] of all) Object.assign(target, replacements)
+  syncBuiltinESMExports()
+  return () => void replace(before)
 }
 
 /**
  * Creates timers of which the one that is due first fires with an event of the order. Turns of the event loop and the ends
  * of pauses are events too.
  */
-function createTime(event: Order['event']) {
+function createTime(getEvent: () => Order['event']) {
   const waiting = new Set<{ at: number; fire(): void }>()
   let now = 1_000
 
@@ -81,7 +79,7 @@ function createTime(event: Order['event']) {
       start() {
         timer.at = now + Math.max(1, delay)
         waiting.add(timer)
-        void event('time').then(fireFirst)
+        void getEvent()('time').then(fireFirst)
       },
       ref: () => timer,
       unref: () => timer,
@@ -90,30 +88,30 @@ function createTime(event: Order['event']) {
     return timer
   }
   const clear = (timer: never) => void waiting.delete(timer)
-  const inTurn = (run: () => void) => void event('turn').then(run)
   const globals = {
     setTimeout: (run: () => void, delay?: number) => setTimer(run, delay),
     setInterval: (run: () => void, delay?: number) => setTimer(run, delay, true),
-    setImmediate: inTurn,
+    setImmediate: (run: () => void) => void getEvent()('turn').then(run),
     clearTimeout: clear,
     clearInterval: clear,
   }
   const promised = {
     setTimeout: (delay: number) => new Promise<void>((resolve) => setTimer(() => resolve(), delay)),
-    setImmediate: () => event('turn'),
+    setImmediate: () => getEvent()('turn'),
   }
+  const replacements: Replacement[] = [
+    [globalThis, globals],
+    [timers, promised],
+    [performance, { now: () => now }],
+    [Math, { random: () => 0.5 }],
+  ]
   return {
-    install: () =>
-      replace(
-        [globalThis, globals],
-        [timers, promised],
-        [performance, { now: () => now }],
-        [Math, { random: () => 0.5 }],
-      ),
+    replacements,
     pass(time: number) {
       now += time
     },
     count: () => waiting.size,
+    clear: () => waiting.clear(),
   }
 }
 
@@ -124,13 +122,17 @@ function createTime(event: Order['event']) {
  * @param count how many orders
  * @param step what clients and others do
  * @param run begins the steps, and returns what is true once all has happened, and no call fails any more
+ * @param replacements what else is replaced, of a module or as a global
  */
 export function testOrders<Step>(
   name: string,
   count: number,
   step: fc.Arbitrary<Step>,
   run: (order: Order, steps: readonly Step[]) => () => Promise<void>,
+  replacements: readonly Replacement[] = [],
 ): void {
+  let event: Order['event']
+  const time = createTime(() => event)
   // After each event, everything runs that waits for no other one.
   const act = async (happen: () => Promise<void>) => {
     await happen()
@@ -141,8 +143,8 @@ export function testOrders<Step>(
     const failures: string[] = []
     const pending = new Set<Promise<unknown>>()
     let [mayFail, hangs] = [true, false]
-    const event = (label: string) => scheduler.schedule(Promise.resolve(), label)
-    const time = createTime(event)
+    event = (label) => scheduler.schedule(Promise.resolve(), label)
+    time.clear()
     const order: Order = {
       steps(all, take) {
         scheduler.scheduleSequence(all.map((step) => async () => take(step)))
@@ -169,25 +171,28 @@ export function testOrders<Step>(
       },
     }
     const runAll = async () => {
+      await realTurn()
       for (let left = MAX_EVENTS; scheduler.count() > 0; left--) {
         if (left === 0) throw new Error('It never ends')
         await scheduler.waitOne()
       }
     }
-    const restore = time.install()
+    const end = run(order, steps)
+    await runAll()
+    if (!hangs && pending.size > 0) failures.push('a client waits for nothing')
+    pending.clear()
+    mayFail = false
+    order.client(end(), () => false)
+    await runAll()
+    if (pending.size > 0) failures.push('a client waits at the end')
+    if (failures.length > 0) throw new Error(failures.join('\n'))
+  })
+  test(name, async () => {
+    const restore = replace([...time.replacements, ...replacements])
     try {
-      const end = run(order, steps)
-      await runAll()
-      if (!hangs && pending.size > 0) failures.push('a client waits for nothing')
-      pending.clear()
-      mayFail = false
-      order.client(end(), () => false)
-      await runAll()
-      if (pending.size > 0) failures.push('a client waits at the end')
+      await fc.assert(property, { numRuns: isNightly ? 10 * count : count })
     } finally {
       restore()
     }
-    if (failures.length > 0) throw new Error(failures.join('\n'))
   })
-  test(name, () => fc.assert(property, { numRuns: isNightly ? 10 * count : count }))
 }
