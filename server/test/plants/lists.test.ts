@@ -150,6 +150,14 @@ test('requests of one turn share a statement for their versions, and what they r
   expect(database.counts.reads).toBe(3)
 })
 
+test('versions that are fewer than the lists asked for fail each of these', async () => {
+  const database = createDatabase()
+  database.plants.states = async () => [{ version: 'version', last: 1 }]
+  const { list } = createServer(database)
+  const lists = ['alice', 'bob'].map((account) => list(account))
+  for (const each of lists) await expect(each).rejects.toThrow('1 results for 2 keys')
+})
+
 test('accounts take turns in reading, however many lists one of them reads', async () => {
   const database = createDatabase(100)
   const { read } = database.plants

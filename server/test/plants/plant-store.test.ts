@@ -78,6 +78,12 @@ test('plants added during a commit share the next one; after a long one, a plant
   expect(batches).toEqual([['A'], ['B', 'C']])
 })
 
+test('a commit that returns too few results fails each of its plants', async () => {
+  const { add } = create(async () => ['stored'])
+  const plants = Array.from({ length: 2 }, () => add('A'))
+  for (const plant of plants) await expect(plant).rejects.toThrow('1 results for 2 plants')
+})
+
 const half = 'x'.repeat(2 ** 19 - 200)
 /** Longer as JSON. */
 const escaped = '\u0001'.repeat(30_000)
