@@ -2,7 +2,6 @@
  * Clients that are slow, silent or greedy: what they may take, what others get meanwhile, and
  * that nothing is left of them.
  */
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
@@ -163,26 +162,6 @@ test.each<[what: string, wireOf: (token: string) => string]>([
   await expectMetric(server, IN_FLIGHT).toBe(0)
 })
 
-test('pages that clients of the same address do not read leave places to those with a token', async () => {
-  await using server = await startTestServer({ maxRequestsInFlight: 30, ...shutdown })
-  const stop = new AbortController()
-  onTestFinished(() => stop.abort())
-  /** Requests one after the other, until one waits: the operating system takes several MB. */
-  const fill = (socket: Socket) => {
-    const again = (message: unknown) => {
-      if ((message as { socket: Socket }).socket.remotePort === socket.localPort) socket.write(GET_BUNDLE)
-    }
-    subscribe('http.server.response.finish', again)
-    socket.on('close', () => unsubscribe('http.server.response.finish', again))
-    socket.pause().write(GET_BUNDLE)
-  }
-  for (let count = 0; count < 40; count++) keepConnecting(server.url, stop.signal, fill)
-  await expectMetric(server, IN_FLIGHT).toBeGreaterThanOrEqual(26)
-  expect(await countServed(server, 'victim of pages')).toBeGreaterThanOrEqual(48)
-  expect(await readMetric(server, 'plant_store_rejected_total{reason="gave-way"}')).toBeGreaterThan(0)
-  stop.abort()
-})
-
 test('a request that the server works on never gives way, and what has waited longest goes first', async () => {
   await using server = await startTestServer({ maxRequestsInFlight: 10, ...shutdown })
   const names = ['bob', 'carol', 'dave', 'eve']
@@ -203,28 +182,6 @@ test('a request that the server works on never gives way, and what has waited lo
   endLock()
   expect(await Promise.all(posting.map(readStatus))).toEqual(Array(6).fill(200))
   expect(await readMetric(server, 'plant_store_rejected_total{reason="gave-way"}')).toBeGreaterThan(0)
-})
-
-test('a request whose client has gone makes room as soon as the server has responded', async () => {
-  await using server = await startTestServer({ maxRequestsInFlight: 10, ...shutdown })
-  const { token: bob } = await server.createToken({ account: 'bob' })
-  const endLock = lockWrites(server)
-  const sockets: Socket[] = []
-  for (let id = 0; id < 10; id++) {
-    const { url, token } = server
-    sockets.push(await open({ url, token: id < 8 ? token : bob }, post(`{"id":${id},"name":"Ficus"}`)))
-  }
-  await expectMetric(server, IN_FLIGHT).toBe(10)
-  const [last, ...gone] = sockets.toReversed() as [Socket, ...Socket[]]
-  for (const socket of gone) socket.resetAndDestroy()
-  await expectMetric(server, 'plant_store_open_connections').toBe(1)
-  // The server still works on all of them.
-  expect(await readMetric(server, IN_FLIGHT)).toBe(10)
-  endLock()
-  expect(await readStatus(last)).toBe(200)
-  const { token } = await server.createToken({ account: 'carol' })
-  const responses = await Promise.all(Array.from({ length: 9 }, () => server.call('/plants', { token })))
-  expect(responses.map(({ status }) => status)).toEqual(Array(9).fill(200))
 })
 
 test('a request that waits for the database keeps its plant, and no bytes or text of its body', async () => {
