@@ -140,8 +140,6 @@ test.each<[what: string, wireOf: (token: string) => string]>([
   const server = await attacked
   const stop = new AbortController()
   onTestFinished(() => stop.abort())
-  // No client is disconnected for what it leaves unread.
-  const restoreTime = setSpeed(0.1)
   for (const [index, token] of server.attackers.entries()) {
     const wire = wireOf(token)
     for (let count = 0; count < 8; count++) {
@@ -156,7 +154,6 @@ test.each<[what: string, wireOf: (token: string) => string]>([
     const served = await Promise.all(victims.map((account) => countServed(server, account)))
     return served.reduce((sum, count) => sum + count) >= 95
   })
-  restoreTime()
   stop.abort()
   // What they take ends with them.
   await expectMetric(server, IN_FLIGHT).toBe(0)
@@ -285,14 +282,6 @@ async function beginUpload(server: Pick<TestServer, 'url' | 'token'>, id: number
     return readStatus(socket)
   }
   return { socket, finish }
-}
-
-/** Lets time pass at another speed until the returned function is called, at the latest until the test ends. */
-function setSpeed(factor: number): () => void {
-  const [now, begin] = [performance.now.bind(performance), performance.now()]
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => begin + factor * (now() - begin))
-  onTestFinished(() => clock.mockRestore())
-  return () => clock.mockRestore()
 }
 
 /** The limit of time of a write, in milliseconds. */
