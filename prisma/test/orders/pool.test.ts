@@ -59,7 +59,7 @@ const driver = {
 
 testOrders(
   'a connection has one user, and is opened after the one before',
-  2_500,
+  2_000,
   step,
   (order, steps) => {
     const waiting = [...steps]

@@ -33,7 +33,7 @@ function Worker(): object {
 
 testOrders(
   'what is confirmed is stored once, and a late write keeps others out',
-  3_000,
+  2_000,
   step,
   (order, steps) => {
     const stored: number[] = []

@@ -51,7 +51,7 @@ const isWaiting = ({ request, response }: Request) =>
   response.writableLength > 0 || (request.readableFlowing && !request.complete)
 const CAPACITY = 5
 
-testOrders('a place is released once, and only what waits for its client gives way', 2_500, step, (order, steps) => {
+testOrders('a place is released once, and only what waits for its client gives way', 2_000, step, (order, steps) => {
   const create = () => createRequestsInFlight({ maxRequestsInFlight: CAPACITY, trustProxy: undefined })
   const requests = create()
   const all: Request[] = []
