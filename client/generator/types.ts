@@ -4,7 +4,7 @@ import { rejectContract } from '@plant-store/contract/openapi'
 import { componentsOf, type Field, fieldsOf, int64sOf, isInt64, type OperationModel, type Schema } from './model.ts'
 import { comment, literal, propertyName } from './typescript.ts'
 
-const [index = '', ...others] = ['index', 'client', 'errors'].map((name) =>
+const [index = '', ...others] = ['index', 'client', 'errors', 'options'].map((name) =>
   readFileSync(new URL(`../src/${name}.ts`, import.meta.url), 'utf8'),
 )
 const exported = [...(index.match(/\b[A-Z]\w+/g) ?? []), ...(others.join('\n').match(/(?<=^export \w+ )\w+/gm) ?? [])]

@@ -8,8 +8,9 @@ import {
   UsageError,
 } from './errors.ts'
 import { type OperationName, routes } from './generated/routes.ts'
-import { type Attempt, CONFLICT, type Hooks, mergeOptions, type Settings, type Signal, whyNotToken } from './options.ts'
+import type { Attempt, Hooks, Signal } from './options.ts'
 import { type Retries, recordSuccess, takeRetry } from './retry.ts'
+import { CONFLICT, mergeOptions, type Settings, whyNotToken } from './settings.ts'
 import { observe, orUndefined, rejectArgument } from './values.ts'
 import { defaultHeaders, type Fields, readHeaders, withoutNull, writeRequest } from './wire/request.ts'
 import { type CallResponse, type Returns, readData, readHead, readText } from './wire/response.ts'

@@ -5,18 +5,5 @@ export { type ErrorCode, type ErrorName, errorCodes } from './generated/error-co
 export type * from './generated/operations.ts'
 export type { OperationName } from './generated/routes.ts'
 export type * from './generated/types.ts'
-export type {
-  Attempt,
-  AttemptResponse,
-  CallOptions,
-  ClientOptions,
-  Fetch,
-  FetchInit,
-  FetchResponse,
-  HeadersOption,
-  Hooks,
-  Signal,
-  TokenRequest,
-  TokenSource,
-} from './options.ts'
+export type * from './options.ts'
 export { type InvalidId, parseId } from './values.ts'

@@ -1,6 +1,7 @@
 import { type OperationName, routes } from '../generated/routes.ts'
 import type { NewPlant } from '../generated/types.ts'
-import { type FetchResponse, readBaseUrl } from '../options.ts'
+import type { FetchResponse } from '../options.ts'
+import { readBaseUrl } from '../settings.ts'
 import { requireKnown } from '../values.ts'
 import { writeRequest } from '../wire/request.ts'
 import { type Account, handlers, listPlants, type StoredPlant } from './operations.ts'
