@@ -7,8 +7,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
-
-export type Registry = Awaited<ReturnType<typeof startRegistry>>
+import { afterFile } from './helpers/temporary.ts'
 
 /** What npm sends to publish a version. */
 interface Publication {
@@ -17,7 +16,7 @@ interface Publication {
   _attachments: Record<string, { data: string }>
 }
 
-/** Starts a registry. Returns the `.npmrc` of CI, and that of a maintainer. */
+/** Starts a registry until the end of the test file. Returns the `.npmrc` of CI, and that of a maintainer. */
 export async function startRegistry() {
   const published = new Map<string, Publication>()
   const staged = new Map<string, Publication>()
@@ -67,9 +66,10 @@ export async function startRegistry() {
     response.end(body instanceof Buffer ? body : JSON.stringify(body))
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
+  afterFile(() => server.close().closeAllConnections())
   const host = `//127.0.0.1:${(server.address() as AddressInfo).port}/`
   // Other packages come from where npm is configured to.
   const ci = `@plant-store:registry=http:${host}\n${host}:_authToken=none\n`
   // `npm stage` asks the registry of all packages.
-  return { ci, maintainer: `registry=http:${host}\n${ci}`, close: () => server.close().closeAllConnections() }
+  return { ci, maintainer: `registry=http:${host}\n${ci}` }
 }

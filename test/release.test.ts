@@ -2,12 +2,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { bareMachine, STORE, TRUST } from './helpers/bare-machine.ts'
 import { root, runProgram, runToSuccess, startProgram } from './helpers/programs.ts'
 import { temporaryFolder } from './helpers/temporary.ts'
-import { type Registry, startRegistry } from './registry.ts'
+import { startRegistry } from './registry.ts'
 
 const names = ['contract', 'prisma', 'server', 'client']
 const versions = names.map((name) => String(JSON.parse(readFileSync(`${root}${name}/package.json`, 'utf8')).version))
@@ -22,7 +22,7 @@ const packages = path.join(folder, 'packages')
 const other = path.join(folder, 'another clone')
 /** What the steps find in PATH and HOME, and the HOME of a maintainer. */
 const [bin, home, maintainerHome] = [temporaryFolder(), temporaryFolder(), temporaryFolder()]
-let registry: Registry
+const registry = await startRegistry()
 
 /** Returns a newcomer's environment, with these settings. */
 function newcomer(settings: Record<string, string> = {}): Record<string, string> {
@@ -91,8 +91,8 @@ async function runWith(job: string, from: string, packed = from, edit?: (command
 }
 
 /** Stages the packages of a folder. Returns what npm has staged, or the output of a failure. */
-async function stage(from = packages, packed = from, edit?: (command: string) => string): Promise<string | string[]> {
-  const output = await runWith('stage', from, packed, edit)
+async function stage(from = packages, packed = from): Promise<string | string[]> {
+  const output = await runWith('stage', from, packed)
   if (output.startsWith('Failed')) return output
   return [...output.matchAll(/^\+ @plant-store\/(\S+) \(staged with id .*\)$/gm)].map(([, version = '']) => version)
 }
@@ -123,7 +123,6 @@ const linkPackages = (target: string) =>
 const changeset = (name: string, type: string) => `---\n"@plant-store/${name}": ${type}\n---\n\nPlants can be tall.\n`
 
 beforeAll(async () => {
-  registry = await startRegistry()
   await run(['git', 'clone', '--quiet', '--no-tags', root, clone], root)
   await git('checkout', '--quiet', '-B', 'main')
   // What waits here waits for the next release, which this one is not.
@@ -137,7 +136,6 @@ beforeAll(async () => {
   await writeFile(path.join(bin, 'gh'), gh, { mode: 0o755 })
   expect(await runJob('pack', { RUNNER_TEMP: folder })).not.toContain('Failed')
 })
-afterAll(() => registry.close())
 
 describe('a release', () => {
   test('may write and prove an origin only where it runs nothing of the repository', () => {

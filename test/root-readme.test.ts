@@ -1,7 +1,7 @@
 /** Runs what README.md says to run, and compares the pages for people with the code. */
 
 import { execFileSync } from 'node:child_process'
-import { existsSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isLong } from './helpers/long-tests.ts'
@@ -52,15 +52,8 @@ test.runIf(isLong)(
     mkdirSync(app)
     writeFileSync(path.join(app, 'package.json'), '{ "private": true, "type": "commonjs" }')
     symlinkSync(root, path.join(parent, 'plant-store'))
-    const file = path.join(root, 'plant-store-client.tgz')
-    const before = existsSync(file) ? readFileSync(file) : undefined
-    try {
-      // As in a folder next to the app.
-      await shell(commands.replace('cd ..', `cd ${parent}`), { env: environment({ npm_config_offline: 'true' }) })
-    } finally {
-      if (before) writeFileSync(file, before)
-      else rmSync(file, { force: true })
-    }
+    // As in a folder next to the app.
+    await shell(commands.replace('cd ..', `cd ${parent}`), { env: environment({ npm_config_offline: 'true' }) })
     const [snippet = ''] = blocks('ts')
     const { token } = await server.createToken({ account: 'elsewhere' })
     writeFileSync(path.join(app, 'plants.mjs'), snippet.replaceAll('http://127.0.0.1:3000', server.url))
