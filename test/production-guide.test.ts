@@ -124,6 +124,9 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     const headers = `--retry 60 --retry-all-errors -H 'Authorization: Bearer ${token}'`
     const list = await machine.run(`curl -ksSfi ${headers} https://127.0.0.1/plants`)
     expect(list).toMatch(/^HTTP\/2 200[\s\S]*^strict-transport-security: max-age=31536000\r$[\s\S]*plant 1/im)
+    const rejected = await machine.run(`curl -ksS ${headers} -H "Cookie: $(printf %060000d)" https://127.0.0.1/plants
+      curl -sS http://127.0.0.1:443/plants`)
+    expect(rejected).toMatch(/^\{"error":43100,.*\}\{"error":40000,.*\}$/)
     // A worker of before the reload may still accept a connection.
     const plain = `curl -sS -H 'Authorization: Bearer ${token}' http://127.0.0.1/plants`
     await expect.poll(() => machine.run(plain).catch(String)).toContain('Empty reply')
@@ -183,17 +186,21 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     await run('Send backups away', 0, (text) => text.replace(/sftp:\S+/, place))
     expect(await machine.run('stat -c "%a %U" /etc/plant-store/offsite.env')).toBe('600 root\n')
     await run('Send backups away', 1)
-    // One that is killed leaves its lock.
+    // Another one holds its lock, and leaves it when it is killed.
     const locks = () => machine.run(`ls ${place}/locks`)
     await machine.run(`set -a; . /etc/plant-store/offsite.env
       mkfifo /tmp/endless
       sudo -Eu plant-store sh -c 'echo $$ >/tmp/killed; exec restic --no-cache backup --stdin' <>/tmp/endless >/tmp/log 2>&1 &
-      until ls ${place}/locks | grep --quiet .; do sleep 0.1; done
-      kill -KILL "$(cat /tmp/killed)"`)
+      until ls ${place}/locks | grep --quiet .; do sleep 0.1; done`)
     // A backup that is being made.
     await machine.run('touch /var/backups/plant-store/other.db.incomplete')
     await run('Back up')
     await expect.poll(() => machine.run(`ls ${place}/snapshots | wc -l`)).toBe('2\n')
+    // The copy counts, although nothing could be forgotten.
+    await expect.poll(() => show('ActiveState', 'plant-store-offsite')).toBe('inactive')
+    expect(await locks()).not.toBe('')
+    await machine.run('kill -KILL "$(cat /tmp/killed)"')
+    await run('Back up')
     await expect.poll(locks).toBe('')
     await expect.poll(() => show('ActiveState', 'plant-store-offsite')).toBe('inactive')
     const [newest = ''] = (await machine.run('ls -t /var/backups/plant-store/plants-*.db')).split('\n')

@@ -1,10 +1,8 @@
 /** Runs what docs/production/several-machines says, as far as one machine can. */
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { connect as connectHttp2 } from 'node:http2'
 import { type AddressInfo, connect } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { contract } from '@plant-store/contract'
 import { migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -12,7 +10,7 @@ import { query, runSql, startOwnPostgresql } from './helpers/database/databases.
 import { demandPasswords } from './helpers/database/postgresql.ts'
 import { startFaultyNetwork } from './helpers/network/faulty-network.ts'
 import { hasPgbouncer, startPgbouncer } from './helpers/network/pgbouncer.ts'
-import { codeBlock, isInstalled, readGuide, shell } from './helpers/production/guide.ts'
+import { codeBlock, isInstalled, readGuide } from './helpers/production/guide.ts'
 import { collect, freePort, startProgram, until } from './helpers/programs.ts'
 import { runCommand, startServerProcess } from './helpers/server/run-command.ts'
 import { startTestServer } from './helpers/server/start-test-server.ts'
@@ -109,14 +107,14 @@ test.runIf(hasPgbouncer)('through PgBouncer, requests succeed soon after Postgre
 
 /** Starts nginx with the configuration of a guide, for servers on these ports of this machine. */
 async function startNginx(
-  url: string,
   [first, second = first]: readonly number[],
   file = 'several-machines/nginx.conf',
   settings = 'access_log off;',
 ) {
   const folder = temporaryFolder()
-  const http = (url.startsWith('https:') ? await withTls(file, folder) : readGuide(file))
-    .replace(/listen (?:80|443)(?=[ ;])/, `listen ${new URL(url).host}`)
+  const port = await freePort()
+  const http = readGuide(file)
+    .replace('listen 80;', `listen 127.0.0.1:${port};`)
     .replace('/var/log/nginx', folder)
     .replace(/(?:10\.0\.0\.11|127\.0\.0\.1):3000/, `127.0.0.1:${first}`)
     .replace('10.0.0.12:3000', `127.0.0.1:${second}`)
@@ -128,24 +126,9 @@ async function startNginx(
     `daemon off; error_log ${folder}/error.log; pid ${folder}/nginx.pid; events {}
      http { ${settings} ${temporary.join(' ')}\n${http}\n}`,
   )
-  const { port } = new URL(url)
-  const isUp = () => once(connect(Number(port), '127.0.0.1'), 'connect').then(([socket]) => !socket?.destroy())
-  return await startProgram(['nginx', '-c', `${folder}/nginx.conf`, '-e', `${folder}/error.log`], isUp)
-}
-
-/** Returns a configuration as the guide makes it for TLS, with a certificate in a folder. */
-async function withTls(file: string, folder: string): Promise<string> {
-  const [, edit = ''] = /(sed -i 's.listen 80.*') /.exec(readGuide('README.md')) ?? []
-  writeFileSync(`${folder}/http.conf`, readGuide(file))
-  await shell(
-    `openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=plants.example.com \\
-    -keyout plant-store.key -out plant-store.pem 2>&1
-    ${edit} http.conf`,
-    { cwd: folder },
-  )
-  const listen = `listen 127.0.0.1:${await freePort()} default_server`
-  const tls = readGuide('nginx-tls.conf').replace('listen 80 default_server', listen).replaceAll('/etc/nginx', folder)
-  return tls + readFileSync(`${folder}/http.conf`, 'utf8')
+  const isUp = () => once(connect(port, '127.0.0.1'), 'connect').then(([socket]) => !socket?.destroy())
+  const program = await startProgram(['nginx', '-c', `${folder}/nginx.conf`, '-e', `${folder}/error.log`], isUp)
+  return { url: `http://127.0.0.1:${port}`, ...program }
 }
 
 const hasNginx = isInstalled('nginx')
@@ -180,9 +163,9 @@ test.runIf(hasNginx)(
       const metrics = async () => (await fetch(`${server.adminUrl}/metrics`)).text()
       await until(async () => /^plant_store_batch_size_count [1-9]/m.test(await metrics()))
     }
-    const url = `http://127.0.0.1:${await freePort()}`
     // Ends before the servers, and with it the writers.
-    await using _nginx = await startNginx(url, ports)
+    await using nginx = await startNginx(ports)
+    const { url } = nginx
     const writing = startWriting({ url, token, writers: 8 })
     const more = async () => {
       const before = writing.responses.length
@@ -247,11 +230,11 @@ content-security-policy: default-src 'none'; frame-ancestors 'none'`.split('\n')
 
 describe.runIf(hasNginx).each(['nginx.conf', 'several-machines/nginx.conf'])('behind nginx with %s,', (file) => {
   /** Starts nginx before a network that leads to a server. */
-  async function startBehind(scheme: string, settings?: string) {
+  async function startBehind(settings?: string) {
     const server = await startTestServer()
     const network = await startFaultyNetwork(Number(new URL(server.url).port))
-    const url = `${scheme}://127.0.0.1:${await freePort()}`
-    const nginx = await startNginx(url, [Number(new URL(network.url('')).port)], file, settings)
+    const nginx = await startNginx([Number(new URL(network.url('')).port)], file, settings)
+    const { url } = nginx
     onTestFinished(async () => {
       await nginx[Symbol.asyncDispose]()
       await network[Symbol.asyncDispose]()
@@ -276,7 +259,7 @@ describe.runIf(hasNginx).each(['nginx.conf', 'several-machines/nginx.conf'])('be
   }
 
   test('what it rejects is an Error body, and what the server accepts is passed on', async () => {
-    const { server, network, send } = await startBehind('http')
+    const { server, network, send } = await startBehind()
     for (const length of [9_000, 15_000]) {
       const { status } = await send('GET /plants HTTP/1.1', `Cookie: ${'a'.repeat(length)}`)
       expect(status).toBe(200)
@@ -296,32 +279,13 @@ describe.runIf(hasNginx).each(['nginx.conf', 'several-machines/nginx.conf'])('be
   })
 
   test('what takes too long is an Error body', async () => {
-    const { network, send } = await startBehind('http', 'access_log off; proxy_read_timeout 1s;')
+    const { network, send } = await startBehind('access_log off; proxy_read_timeout 1s;')
     network.stall()
     expect(await send('GET /plants HTTP/1.1')).toMatchObject(UNAVAILABLE)
   })
 
-  test('over HTTP/2 and TLS it is an Error body too', async () => {
-    const { server, network, url, send } = await startBehind('https')
-    const session = connectHttp2(url, { rejectUnauthorized: false, maxSendHeaderBlockLength: 200_000 })
-    onTestFinished(() => session.destroy())
-    const call = async (headers: Record<string, string>) => {
-      const stream = session.request({ ':path': '/plants', authorization: `Bearer ${server.token}`, ...headers })
-      const [[{ ':status': status }], body] = await Promise.all([once(stream, 'response'), text(stream)])
-      return [status, JSON.parse(body).error]
-    }
-    expect(await call({ cookie: 'a'.repeat(15_000) })).toEqual([200, undefined])
-    for (const length of [20_000, 60_000]) expect(await call({ cookie: 'a'.repeat(length) })).toEqual([431, 43100])
-    expect(await call({ ':method': 'TRACE' })).toEqual([405, 40500])
-    const lost = network.cutOnce('after', 'GET /lost')
-    expect(await call({ ':path': '/lost' })).toEqual([503, 50300])
-    await lost
-    // Without TLS.
-    expect(await send('GET /plants HTTP/1.1')).toMatchObject({ status: 400, error: 40000 })
-  })
-
   test('what is compressed are the same bytes, with the weak form of the tag', async () => {
-    const { server, url } = await startBehind('http')
+    const { server, url } = await startBehind()
     for (let id = 0; id < 100; id++) await server.post(`{"id":${id},"name":"Monstera deliciosa"}`)
     const headers = { authorization: `Bearer ${server.token}` }
     const [direct, compressed] = [await server.call('/plants'), await fetch(`${url}/plants`, { headers })]
@@ -344,13 +308,12 @@ describe.runIf(hasNginx).each(['nginx.conf', 'several-machines/nginx.conf'])('be
     })
     onTestFinished(() => void upstream.close())
     await once(upstream.listen(0, '127.0.0.1'), 'listening')
-    const url = `http://127.0.0.1:${await freePort()}`
-    await using _nginx = await startNginx(url, [(upstream.address() as AddressInfo).port], file)
+    await using nginx = await startNginx([(upstream.address() as AddressInfo).port], file)
     for (const encoding of ['gzip', 'identity']) {
       // nginx would give up after a minute.
       const signal = AbortSignal.timeout(45_000)
       const headers = { 'accept-encoding': encoding, 'x-forwarded-for': '10.0.0.99' }
-      const list = await fetch(`${url}/plants`, { headers, signal })
+      const list = await fetch(`${nginx.url}/plants`, { headers, signal })
       expect(list.headers.get('content-encoding') ?? 'identity').toBe(encoding)
       const pieces = list.body?.pipeThrough(new TextDecoderStream()).getReader()
       expect(await pieces?.read()).toEqual({ done: false, value: '[{"name":"Ficus"}' })
