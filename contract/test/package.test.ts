@@ -11,23 +11,16 @@ import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
 const contract = fileURLToPath(new URL('..', import.meta.url))
 const compiler = fileURLToPath(new URL('../../node_modules/typescript', import.meta.url))
 
-const types = `
-import type { ErrorCode } from '@plant-store/contract'
-import { createOpenApiDocument } from '@plant-store/contract/openapi'
-
-createOpenApiDocument().paths satisfies object | undefined
-
-// @ts-expect-error: 40099 is not in the error catalogue
-40099 satisfies ErrorCode
-`
-
 const consumer = await installPackage(contract, { dependencies: ['@ts-rest/core', 'zod'] })
 const readme = await readFile(path.join(consumer.installed, 'README.md'), 'utf8')
 const snippets = codeBlocks(readme, 'ts').filter((code) => code.includes("from '@plant-store/contract'"))
 const format = { target: 'es2022', lib: ['es2022', 'dom'], module: 'nodenext', strict: true, noEmit: true }
 const platform = { types: ['node'], typeRoots: [path.join(compiler, '../@types')], skipLibCheck: true }
-const files = [['tsconfig.json', JSON.stringify({ compilerOptions: { ...format, ...platform }, include: ['*.ts'] })]]
-for (const [index, code] of [...snippets, types].entries()) files.push([`file-${index}.ts`, code])
+const files = [
+  ['tsconfig.json', JSON.stringify({ compilerOptions: { ...format, ...platform }, include: ['*.ts'] })],
+  ['openapi.ts', "export * from '@plant-store/contract/openapi'"],
+  ...snippets.map((code, index) => [`file-${index}.ts`, code]),
+]
 for (const [name = '', text = ''] of files) await writeFile(path.join(consumer.folder, name), text)
 
 const oldCompiler = findRuntime('typescript-5.4')

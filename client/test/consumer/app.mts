@@ -60,10 +60,4 @@ sdk.createPlantStoreClient({ token: true })
 // @ts-expect-error: a token function returns a token, or throws
 sdk.createPlantStoreClient({ token: () => found })
 client.getPlants({}, { timeout: undefined, signal: undefined, headers: undefined })
-// @ts-expect-error: id is required
-client.createPlant({ name: 'Ficus' })
 client.createPlant({ id: '1', name: 'Ficus' })
-// @ts-expect-error: createPlant is not paged
-client.iterate.createPlant({ id: 1, name: 'Ficus' })
-// @ts-expect-error: no such option
-sdk.createPlantStoreClient({ baseURL: 'https://example.com' })

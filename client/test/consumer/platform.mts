@@ -11,6 +11,3 @@ export const counting = client.withOptions({
   fetch: (url, init) => fetch(new Request(url, { ...init, keepalive: true })),
   signal: new AbortController().signal,
 })
-
-// @ts-expect-error: an AbortController is not a signal
-client.getPlants({}, { signal: new AbortController() })
