@@ -7,6 +7,8 @@ import { openConnection, startOwnPostgresql } from '../../../test/helpers/databa
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { until } from '../../../test/helpers/programs.ts'
 import { afterFile } from '../../../test/helpers/temporary.ts'
+import { readAddress } from '../../src/postgresql/address.ts'
+import { openPool } from '../../src/postgresql/pool.ts'
 import { outcomeOf } from '../helpers/open-client.ts'
 
 /** The shortest time between two attempts, in milliseconds; timers may be early by one. */
@@ -67,4 +69,16 @@ test('where all connections wait for a lock, requests and a probe name the pool 
   await other.close()
   await expect.poll(whyUnavailable).toBe(undefined)
   await close()
+})
+
+/** A connection is open and ready, and a FATAL error of the code 57P01 ends it. */
+const OPEN_AND_END = 'R\0\0\0\x08\0\0\0\0Z\0\0\0\x05IE\0\0\0\x19SFATAL\0C57P01\0Mstop\0\0'
+
+test('a server that stops as it has opened a connection fails a statement, and is no uncaught exception', async () => {
+  const stopping = createServer((socket) => socket.once('data', () => socket.end(OPEN_AND_END, 'latin1')))
+  await once(stopping.listen(0, '127.0.0.1'), 'listening')
+  afterFile(() => void stopping.close())
+  const { port } = stopping.address() as AddressInfo
+  await using pool = openPool(readAddress(`postgresql://postgres@127.0.0.1:${port}/plants`), { max: 1 })
+  expect(await outcomeOf(pool.query('SELECT 1'))).toMatch(/does not respond: check/)
 })
