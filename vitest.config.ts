@@ -26,8 +26,8 @@ const long = [
   'test/nightly.test.ts',
   // The page in a browser.
   'server/test/docs/page.test.ts',
-  // How PostgreSQL runs statements, with many plants, what is wrong with it, and how often it is asked; the server as it is installed.
-  'prisma/test/postgresql/{connections,guarantees,plans}.test.ts',
+  // How PostgreSQL runs statements, with many plants, and what is wrong with it; the server as it is installed.
+  'prisma/test/postgresql/{guarantees,plans}.test.ts',
   'server/test/commands/installed-server.test.ts',
   // Failures of every kind; histories.test.ts stays as the one crash, and server/test/overload as the hostile clients.
   'server/test/storage/{faulty-disk,postgresql-*,power-failures,storage-failures}.test.ts',

@@ -9,8 +9,6 @@ import { type Moment, startFaultyNetwork } from '../../test/helpers/network/faul
 import { afterFile } from '../../test/helpers/temporary.ts'
 import { type Prisma, StorageError } from '../src/engine.ts'
 import type { PrismaClient } from '../src/generated/sqlite/client.ts'
-import { readAddress } from '../src/postgresql/address.ts'
-import { openPool } from '../src/postgresql/pool.ts'
 import { statements } from '../src/postgresql/statements.ts'
 import { openClient, openNewClient } from './helpers/open-client.ts'
 
@@ -176,17 +174,6 @@ describe('on PostgreSQL', () => {
 
   test('each of many reads by account and id is a statement of its own, and no transaction has several', async () => {
     await editByAccountAndId(await open())
-  })
-
-  test('a ROLLBACK that fails breaks no other connection', async () => {
-    await using pool = openPool(readAddress(network.url('promises')), { max: 2 })
-    const [broken, other] = [await pool.beginTransaction(), await pool.beginTransaction()]
-    const cut = network.cutOnce('before', 'ROLLBACK')
-    await broken[Symbol.asyncDispose]()
-    await cut
-    expect(await other.query('SELECT 1')).toEqual([[1]])
-    await other[Symbol.asyncDispose]()
-    await (await pool.beginTransaction())[Symbol.asyncDispose]()
   })
 })
 

@@ -184,6 +184,21 @@ test('a probe fails while a transaction keeps the lock on the order of plants, a
   await other.close()
 })
 
+test('where all connections wait for a lock, requests and a probe name the pool that is full', async () => {
+  const { plants, whyUnavailable, close } = await openDatabase(`${url}?connection_limit=2`)
+  const other = await openConnection(url)
+  await other.run('BEGIN; LOCK TABLE "Plant" IN ACCESS EXCLUSIVE MODE')
+  const reads = Array.from({ length: 6 }, () => outcomeOf(plants.read('alice', { limit: 1 })))
+  const outcomes = await Promise.all([whyUnavailable(), ...reads])
+  const FULL = 'keeps all 2 connections of this server waiting \\(connection_limit\\): see pg_stat_activity'
+  expect(outcomes.join()).toMatch(new RegExp(FULL))
+  for (const outcome of outcomes) expect(outcome).toMatch(new RegExp(`${FULL}|is locked by another transaction`))
+  await other.run('ROLLBACK')
+  await other.close()
+  await expect.poll(whyUnavailable).toBe(undefined)
+  await close()
+})
+
 test('a startup is rejected with another isolation level behind a pooler, which does not let a client set it', async () => {
   await administrate(`ALTER DATABASE current SET default_transaction_isolation = 'repeatable read'`)
   expect(await start(url)).toBe('done')
