@@ -110,13 +110,9 @@ export interface WriteGate {
  *
  * @param patience how long a write is retried, in milliseconds
  * @param lateError creates what a late write fails with: whether it will be stored is not known
- * @param limit after how many milliseconds an attempt is late
  */
-export function createWriteGate(
-  patience: number,
-  lateError: () => StorageError,
-  limit: number = attemptLimit(patience),
-): WriteGate {
+export function createWriteGate(patience: number, lateError: () => StorageError): WriteGate {
+  const limit = attemptLimit(patience)
   /** How many writes are late. */
   let late = 0
   let isSuspect = false
