@@ -19,7 +19,7 @@ import { createRequestsInFlight } from '../../src/connections/places.ts'
 import { openSocket, readAll, readResponses } from '../helpers/connection.ts'
 import { addLongList, attack, keepConnecting } from '../helpers/hostile-clients.ts'
 import { expectMetric, readMetric } from '../helpers/read-metric.ts'
-import { get, KEEP_ALIVE, listPlants, NO_TOKEN, post, postHead, request, withToken } from '../helpers/requests.ts'
+import { get, KEEP_ALIVE, listPlants, NO_TOKEN, post, postHead, withToken } from '../helpers/requests.ts'
 import { serveApp } from '../helpers/serve-app.ts'
 import { accepts, rejects } from '../helpers/wire.ts'
 
@@ -100,8 +100,6 @@ const MILLION_CHUNKS = { 'Transfer-Encoding': 'chunked', Connection: null }
 test.each([
   ['a POST', 413, postHead(MILLION_CHUNKS)],
   ['a list', 200, get('/plants', MILLION_CHUNKS)],
-  ['a page without a token', 401, get('/plants?limit=1', { ...MILLION_CHUNKS, ...NO_TOKEN })],
-  ['a preflight', 204, request({ method: 'OPTIONS', headers: MILLION_CHUNKS })],
 ])(
   'of a body of a million chunks, %s parses a few, responds %d, and closes the connection',
   async (_what, status, head) => {
@@ -254,10 +252,8 @@ async function countServed(server: TestServer, account: string): Promise<number>
   const { token } = await server.createToken({ account })
   let served = 0
   for (let id = 0; id < 25; id++) {
-    for (const send of [
-      () => server.post(`{"id":${id},"name":"Ficus"}`, { token }),
-      () => server.call('/plants', { token }),
-    ]) {
+    const create = () => server.post(`{"id":${id},"name":"Ficus"}`, { token })
+    for (const send of [create, () => server.call('/plants', { token })]) {
       const response = await send().catch(() => undefined)
       if (response?.status === 200) served++
     }

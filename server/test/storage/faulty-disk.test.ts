@@ -45,11 +45,8 @@ testFaulty.each<[command: string, faults: Parameters<typeof onFaultyDisk>[0], re
   const folder = path.dirname(file)
   const link = path.join(temporaryFolder(), 'link')
   symlinkSync(folder, link)
-  const DATABASE_URL = `file:${link}/plants.db`
-  const result = await runCommand(command.split(' '), {
-    ...{ DATABASE_URL, PORT: '0', NODE_OPTIONS: FAST },
-    ...onFaultyDisk(faults),
-  })
+  const settings = { DATABASE_URL: `file:${link}/plants.db`, PORT: '0', NODE_OPTIONS: FAST, ...onFaultyDisk(faults) }
+  const result = await runCommand(command.split(' '), settings)
   expect(result).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(`plants.db ${reason}`) })
   expect(readdirSync(folder)).toEqual(['plants.db'])
 })
