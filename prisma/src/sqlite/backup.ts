@@ -67,10 +67,18 @@ function inUse(draft: string): StorageError {
 /** Creates an empty draft and locks it, after removing one that no process has locked. Of several, one does. */
 async function createDraft(draft: string): Promise<Session> {
   for (let attempt = 1; ; attempt++) {
-    const isNew = createFile(draft)
+    // Only its owner may read it.
+    closeSync(openSync(draft, 'a', 0o600))
     try {
-      const copy = await lockDraft(draft)
-      if (isNew) return copy
+      await using opened = new AsyncDisposableStack()
+      const copy = opened.use(await openInThread(draft, LOCK, 'shared'))
+      // Fails if it has lost its name meanwhile.
+      await copy.query(READ_SCHEMA)
+      const { size } = statSync(draft)
+      if (size === 0) {
+        opened.move()
+        return copy
+      }
       await removeDraft(draft, copy)
     } catch (error) {
       const { fault } = error as StorageError
@@ -79,29 +87,6 @@ async function createDraft(draft: string): Promise<Session> {
       if (fault === 'damaged') rmSync(draft, { force: true })
       else if (attempt === MAX_ATTEMPTS) throw error
     }
-  }
-}
-
-/** Creates an empty file that only its owner may read, and returns whether there was none. */
-function createFile(name: string): boolean {
-  try {
-    closeSync(openSync(name, 'wx', 0o600))
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    return false
-  }
-}
-
-/** Locks a draft, which still has its name then. */
-async function lockDraft(draft: string): Promise<Session> {
-  const copy = await openInThread(draft, LOCK, 'shared')
-  try {
-    await copy.query(READ_SCHEMA)
-    return copy
-  } catch (error) {
-    await copy[Symbol.asyncDispose]()
-    throw error
   }
 }
 
