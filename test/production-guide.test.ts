@@ -155,7 +155,7 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
 
     // The server serves, but cannot be asked, after which the service waits before it says so.
     await machine.run(`sed -i 's/sleep 5/sleep 0/' /etc/systemd/system/plant-store.service; systemctl daemon-reload`)
-    await machine.run(`sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=/' ${file}`)
+    await machine.run(`sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=0/' ${file}`)
     await expect(machine.run('systemctl restart plant-store')).rejects.toThrow('ADMIN_PORT must be a port')
     await expect.poll(() => show('ActiveState')).toBe('failed')
     expect(await show('NRestarts')).toBe('0')
