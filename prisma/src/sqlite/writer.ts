@@ -12,6 +12,7 @@
  * - failed, where it ended by itself, such as for lack of memory: that is an uncaught exception of this process.
  */
 
+import assert from 'node:assert/strict'
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { SqlValue, Transaction } from '../engine.ts'
@@ -63,9 +64,10 @@ export async function openWriter(file: string, script?: string, cache?: Cache): 
     // Other code in the thread, such as a watcher's, may send messages of its own.
     if (!('result' in outcome || 'error' in outcome)) return
     const command = pending.shift()
+    assert(command, 'an outcome belongs to a command')
     if (pending.length === 0) worker.unref()
-    if ('error' in outcome) command?.reject(toError(outcome.error))
-    else command?.resolve(outcome.result as never)
+    if ('error' in outcome) command.reject(toError(outcome.error))
+    else command.resolve(outcome.result as never)
   })
   worker.unref()
 

@@ -1,4 +1,5 @@
 /** The places of a limit that clients share, and the requests in flight, each of which takes one. */
+import assert from 'node:assert/strict'
 import { isIP, SocketAddress } from 'node:net'
 import type { Request, Response } from 'express'
 import type { Settings } from '../settings.ts'
@@ -63,13 +64,15 @@ export function createPlaces(capacity: number): Places {
       return free > 0 && (mine === 0 || mine < FACTOR * free)
     },
     take(client) {
+      assert(taken < capacity, 'a place is taken only where one is free')
       taken++
       byClient.set(client, takenBy(client) + 1)
       if (byClient.size > maxSize) sweep()
     },
     release(client) {
+      assert(takenBy(client) > 0, 'a place is released once')
       taken--
-      byClient.set(client, Math.max(0, takenBy(client) - 1))
+      byClient.set(client, takenBy(client) - 1)
     },
     takenBy,
     taken: () => taken,
@@ -120,6 +123,7 @@ export function createRequestsInFlight({
     // What could not be parsed has its response while its token is looked up; nothing would release it any more.
     if (isDone(taker)) return true
     if (places.hasRoom(client) || makeRoom(client)) {
+      assert(taker.client === undefined, 'a request has one place')
       places.take(client)
       taker.client = client
       return true

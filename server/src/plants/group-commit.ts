@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Outcome, type PlantRow, type Plants, StorageError } from '@plant-store/prisma'
 import { events } from '../telemetry/events.ts'
@@ -53,6 +54,7 @@ export function createGroupCommit(create: Plants['create']): (plant: PlantRow) =
       const beganAt = performance.now()
       const sorted = interleaveAccounts(waiting)
       const batch = sorted.slice(0, countFitting(sorted))
+      assert(batch.length > 0, 'a batch has a plant, however long')
       waiting = sorted.slice(batch.length)
       await commitBatch(batch)
       pause = Math.min((performance.now() - beganAt) * PAUSE, MAX_PAUSE)
@@ -65,7 +67,7 @@ export function createGroupCommit(create: Plants['create']): (plant: PlantRow) =
     try {
       const outcomes = await create(batch)
       // One that is missing would give every plant after it the result of another.
-      if (outcomes.length !== batch.length) throw new Error(`${outcomes.length} results for ${batch.length} plants`)
+      assert(outcomes.length === batch.length, `${outcomes.length} results for ${batch.length} plants`)
       events.emit('batchCommitted', batch.length)
       for (const [index, { resolve }] of batch.entries()) resolve(outcomes[index] as Outcome)
     } catch (error) {

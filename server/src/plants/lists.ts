@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { type ListPiece, type ListRange, MAX_PIECE_BYTES, type Plants } from '@plant-store/prisma'
 import { LRUCache } from 'lru-cache'
@@ -87,9 +88,11 @@ const EMPTY_VERSION = 'empty'
  *   name. Each piece is then taken from the cache, or read again, up to the same end; one with another hash breaks the
  *   connection
  * - *streamed*: any other has no name. Each piece is read once the one before is sent, up to what was the end
+ *
+ * @param maxSize the size of all cached pieces, in bytes
  */
-export function createLists(plants: Plants): Lists {
-  const cache = new LRUCache<string, Piece>({ maxSize: MAX_CACHE_BYTES, sizeCalculation: sizeOf })
+export function createLists(plants: Plants, maxSize: number = MAX_CACHE_BYTES): Lists {
+  const cache = new LRUCache<string, Piece>({ maxSize, sizeCalculation: sizeOf })
   const readState = oncePerTurn(plants.states)
   const readPage = inTimeSlices(plants.read)
   const readPiece = inTimeSlices(shrinkToFit)
@@ -99,7 +102,7 @@ export function createLists(plants: Plants): Lists {
     for (let range = first; ; range = { ...range, limit: shrink(range.limit) }) {
       const { json, ...read } = await plants.read(account, range)
       if (json !== undefined) return toPiece({ ...read, json }, range)
-      if (range.limit === 1) throw new Error('The statement of a list must select one plant, however long')
+      assert(range.limit > 1, 'the statement of a list selects one plant, however long')
     }
   }
 
@@ -136,6 +139,7 @@ export function createLists(plants: Plants): Lists {
     const hashes: string[] = []
     for (let range = first; ; ) {
       const piece = await getPiece(account, range)
+      assert(!piece.more || piece.last > range.after, 'the next piece begins later')
       const isFirst = range.bytes === 0
       if (isFirst && !piece.more) return { json: piece.json, version: isPart ? hashOf(piece) : piece.version }
       const isOther = !isPart && !isFirst && piece.version !== range.version

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /** How long reads of one kind may take in a turn of the event loop, in milliseconds. */
@@ -30,7 +31,8 @@ export function inTimeSlices<Range, Result>(read: Read<Range, Result>): Read<Ran
       // It also visits an account that has more, which is added again after the others.
       for (const [account, reads] of waiting) {
         const [next] = reads.values()
-        next?.begin()
+        assert(next, 'an account waits only with a read')
+        next.begin()
         waiting.delete(account)
         if (reads.size > 0) waiting.set(account, reads)
         if (performance.now() >= end) break

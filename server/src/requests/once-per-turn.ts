@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
@@ -20,7 +21,7 @@ export function oncePerTurn<Key, Result>(
     all = undefined
     const results = await read(keys)
     // One that is missing would give every key after it the result of another.
-    if (results.length !== keys.length) throw new Error(`${results.length} results for ${keys.length} keys`)
+    assert(results.length === keys.length, `${results.length} results for ${keys.length} keys`)
     return results
   }
 

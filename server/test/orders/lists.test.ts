@@ -29,6 +29,9 @@ const step = fc.record({
   limit: fc.constantFrom(undefined, 1, 2, 9),
 })
 
+/** So that pieces are read again, which others displace. */
+const THREE_PIECES = 3_400
+
 const textOf = (rows: readonly Row[]) => JSON.stringify(rows.map(({ name }) => ({ name })))
 const bob = { rows: [{ seq: 1, name: 'bob' }], version: 'bob' }
 /** Whether a list has only grown from each state to the next. */
@@ -74,7 +77,7 @@ testOrders('a list is never older than its request, and its tag names its text',
       }, fail)
     },
   }
-  const createServer = () => createLists(plants as unknown as Plants)
+  const createServer = () => createLists(plants as unknown as Plants, THREE_PIECES)
   let server = createServer()
 
   /** Lists as a client does, which may read slowly. */
