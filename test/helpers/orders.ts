@@ -173,7 +173,7 @@ export function testOrders<Step>(
     const runAll = async () => {
       await realTurn()
       for (let left = MAX_EVENTS; scheduler.count() > 0; left--) {
-        if (left === 0) throw new Error('It never ends')
+        if (left === 0) throw new Error([...failures, 'It never ends'].join('\n'))
         await scheduler.waitOne()
       }
     }

@@ -145,6 +145,12 @@ testOrders(
       order.client(run(numbers, action), (error) => error instanceof StorageError || error === mistake)
     })
     return async () => {
+      const works = () =>
+        run(++numbers, 'statement').then(
+          () => true,
+          () => false,
+        )
+      while (!(await works())) await sleep(TIMES.pause)
       const { totalCount, idleCount, waitingCount } = pool.driver
       order.expect(
         totalCount === idleCount && waitingCount === 0,
@@ -152,6 +158,7 @@ testOrders(
       )
       order.expect(open.size === idleCount, `${open.size} connections are open, and ${idleCount} idle`)
       await pool[Symbol.asyncDispose]()
+      await order.event('closed')
       order.expect(open.size === 0, 'a connection stays open')
     }
   },

@@ -8,8 +8,8 @@ import { toPlainError } from '../../src/sqlite/errors.ts'
 import { openWriter } from '../../src/sqlite/writer.ts'
 
 const step = fc.record({
-  action: fc.constantFrom(...Array<'write'>(8).fill('write'), 'probe', 'probe', 'close', 'crash'),
-  fate: fc.constantFrom(...Array<'works'>(8).fill('works'), 'locked', 'full', 'mistake', 'hangs'),
+  action: fc.constantFrom(...Array<'write'>(8).fill('write'), 'probe', 'probe', 'probe', 'close', 'crash'),
+  fate: fc.constantFrom(...Array<'works'>(8).fill('works'), 'locked', 'locked', 'full', 'full', 'mistake', 'hangs'),
 })
 type Fate = 'works' | 'hangs' | keyof typeof errors
 
