@@ -68,6 +68,8 @@ test('plants added during a commit share the next one; after a long one, a plant
   })
   await add('A')
   await expect.poll(() => vi.getTimerCount()).toBe(1)
+  // The next batch does not begin meanwhile.
+  for (let turn = 0; turn < 3; turn++) await nextTurn()
   const third = add('C')
   // An eighth of that.
   for (const pauses of [1, 0]) {
