@@ -85,6 +85,7 @@ function mutantsOf(file) {
   const source = readFileSync(copy + file, 'utf8')
   const textOf = ({ start: from, end: to }) => source.slice(from, to)
   const replace = ({ start: from, end: to }, after) => ({ file, from, to, after })
+  const awaits = (node) => /^(Expression|Variable)/.test(node?.type) && textOf(node).includes('await ')
   return walk(parseAst(source, { lang: 'ts' }))
 
   function* walk(node) {
@@ -98,11 +99,10 @@ function mutantsOf(file) {
     if (typeof value === 'number') yield replace(node, String(value < 10 ? value + 1 : value * 10))
     for (const [index, statement] of statements.entries()) {
       const next = statements[index + 1]
-      const both = next && { start: statement.start, end: next.end }
       if (!/Declaration$/.test(statement.type)) yield replace(statement, ';')
       if (type !== 'Program') yield replace({ ...statement, end: statement.start }, 'return; ')
-      const isAsync = both && [statement, next].every((each) => textOf(each).includes('await '))
-      if (isAsync) yield replace(both, [next, statement].map(textOf).join('\n'))
+      if (awaits(statement) && awaits(next))
+        yield replace({ start: statement.start, end: next.end }, [next, statement].map(textOf).join('\n'))
     }
     for (const child of Object.values(node).flat()) if (child?.type && !TYPE.test(child.type)) yield* walk(child)
   }
