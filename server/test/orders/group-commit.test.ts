@@ -2,6 +2,7 @@ import { type Outcome, type PlantRow, StorageError } from '@plant-store/prisma'
 import fc from 'fast-check'
 import { testOrders } from '../../../test/helpers/orders.ts'
 import { createGroupCommit } from '../../src/plants/group-commit.ts'
+import { events } from '../../src/telemetry/events.ts'
 
 const step = fc.record({
   account: fc.constantFrom('alice', 'bob'),
@@ -25,6 +26,12 @@ testOrders(
     const failures = new Map<unknown, { rows: readonly PlantRow[]; next: number }>()
     let [numbers, kept] = [0, 0]
     let isCommitting = false
+    /** Rejected plants that are not counted yet. */
+    let uncounted = 0
+    const count = (rejected: number) => {
+      uncounted -= rejected
+    }
+    events.on('writesRejected', count)
 
     function insert(plant: PlantRow): Outcome {
       if (!stored.has(keyOf(plant))) stored.set(keyOf(plant), plant.tag)
@@ -69,6 +76,7 @@ testOrders(
         order.expect(sent.has(plant.name) && outcome === outcomeOf(plant), `${plant.name} gets ${outcome}`)
       } catch (error) {
         const { rows, next } = failures.get(error) ?? { rows: [], next: 0 }
+        uncounted++
         const isIn = rows.some(({ name }) => name === plant.name)
         const hasWaited = error instanceof StorageError && Number(plant.name) < next
         order.expect(isIn || hasWaited, `${plant.name} fails with others: ${error}`)
@@ -78,6 +86,8 @@ testOrders(
     let add = createGroupCommit(commit)
     order.steps(steps, (plant) => order.client(create({ ...plant, name: `${numbers++}` }), () => false))
     return async () => {
+      events.off('writesRejected', count)
+      order.expect(uncounted === 0, `${uncounted} rejected plants are not counted`)
       // It hangs: a new start.
       if (isCommitting) add = createGroupCommit(commit)
       isCommitting = false

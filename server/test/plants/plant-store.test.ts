@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { plantFields } from '@plant-store/contract'
-import { type Outcome, type Plants, StorageError } from '@plant-store/prisma'
+import type { Outcome, Plants } from '@plant-store/prisma'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type * as z from 'zod'
 import type { Cursors } from '../../src/plants/cursor.ts'
@@ -122,21 +122,4 @@ test('a batch takes from each account in turn, whatever one of them has added be
   const alice = Array.from({ length: 600 }, (_, index) => `a${index}`)
   await Promise.all([...alice, 'b0', 'b1', 'c0'].map((name) => add(name, name.slice(0, 1))))
   expect(batches[0]?.slice(0, 6)).toEqual(['a0', 'b0', 'c0', 'a1', 'b1', 'a2'])
-})
-
-test.each([
-  ['a mistake fails its own batch', new Error('a mistake'), 500],
-  ['an unavailable database fails what has waited as long', new StorageError('locked'), 503],
-])('%s, and nothing that came later', async (_what, error, count) => {
-  const failed = collect('writesRejected')
-  const later: Promise<unknown>[] = []
-  const { add } = create(async (names) => {
-    if (later.length > 0) return names.map(outcomeOf)
-    later.push(add('A', 'bob'))
-    throw error
-  })
-  const results = await Promise.all(Array.from({ length: 503 }, () => add('A').catch((reason) => reason)))
-  expect(results).toEqual([...Array(count).fill(error), ...Array(503 - count).fill('stored')])
-  expect(await Promise.all(later)).toEqual(['stored'])
-  expect(failed).toEqual([[count, error]])
 })
