@@ -2,14 +2,12 @@
  * Bodies of POST /plants in any spelling, many of them mutated, against a model of what an account has. The conformance
  * suite of the client has requests of every operation, and requests/protocol.test.ts what is not HTTP.
  */
-import { once } from 'node:events'
-import { Agent, request } from 'node:http'
-import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { codePoint } from '../../../test/helpers/code-points.ts'
 import { runs } from '../../../test/helpers/long-tests.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { openClient } from '../helpers/connection.ts'
 import { expectWellFormed } from '../helpers/wire.ts'
 
 /** A plant as a client means it. */
@@ -20,8 +18,6 @@ interface ModelPlant {
 }
 
 type ValueOf<Values> = Values extends fc.Arbitrary<infer Value> ? Value : never
-
-const agent = new Agent({ keepAlive: true })
 
 /** They post at the same time, so that they share commits. */
 const ACCOUNTS = 8
@@ -93,6 +89,7 @@ test('bodies in any spelling, and mutated ones, get the responses that a model p
 /** Posts for an account that nothing else writes to, and compares each response, and the list, with a model. */
 async function useAccount(server: TestServer, account: string, sequence: ValueOf<typeof posts>[]): Promise<void> {
   const { token } = await server.createToken({ account })
+  const send = openClient({ ...server, token })
   /** In order of creation. */
   const stored: ModelPlant[] = []
 
@@ -104,20 +101,13 @@ async function useAccount(server: TestServer, account: string, sequence: ValueOf
   }
 
   /** Sends a request, and expects the JSON of a plant or a list, or the number of an error. */
-  async function exchange(method: string, parts: Buffer[], expected: string | number, length?: number): Promise<void> {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    const own = length === undefined ? {} : { 'content-length': length }
-    const sent = request(`${server.url}/plants`, { agent, method, headers: { ...headers, ...own } })
-    for (const part of parts) sent.write(part)
-    sent.end()
-    const shown = JSON.stringify(Buffer.concat(parts).toString('latin1')).slice(0, 4_000)
-    const [response] = await once(sent, 'response').catch((cause) => {
+  async function exchange(expected: string | number, body?: Buffer, chunk?: number | null): Promise<void> {
+    const shown = JSON.stringify(String(body?.toString('latin1'))).slice(0, 4_000)
+    const response = await send(body ? { body: chunk ? split(body, chunk) : body } : {}).catch((cause) => {
       throw new Error(shown, { cause })
     })
-    const body = await text(response)
-    const received = new Map(Object.entries<string>(response.headers))
-    expectWellFormed({ status: response.statusCode, headers: received, body, bodyless: false })
-    const value = JSON.parse(body)
+    expectWellFormed(response)
+    const value = JSON.parse(response.body)
     expect(value.error ?? JSON.stringify(value), shown).toBe(expected)
   }
 
@@ -125,10 +115,9 @@ async function useAccount(server: TestServer, account: string, sequence: ValueOf
     const known = again === null ? undefined : stored[again % stored.length]
     const body = mutate(writeBody(known ?? plant, spelling), mutation)
     const predicted = predict(body)
-    const expected = typeof predicted === 'number' ? predicted : store(predicted)
-    await exchange('POST', split(body, chunk ?? body.length), expected, chunk === null ? body.length : undefined)
+    await exchange(typeof predicted === 'number' ? predicted : store(predicted), body, chunk)
   }
-  await exchange('GET', [], `[${stored.map(toBody)}]`)
+  await exchange(`[${stored.map(toBody)}]`)
 }
 
 /** Writes what a client sees of a plant. */
