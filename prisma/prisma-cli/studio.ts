@@ -1,6 +1,5 @@
 import http, { type RequestListener } from 'node:http'
 import { isPostgresqlUrl, loadEngine } from '../src/address.ts'
-import { StorageError } from '../src/engine.ts'
 import { readAddress } from '../src/postgresql/address.ts'
 
 /** Nothing from elsewhere, and in no frame of another page. */
@@ -33,10 +32,7 @@ export function hasDisplay({ DISPLAY, WAYLAND_DISPLAY, WSL_DISTRO_NAME }: NodeJS
 export async function prepareStudio(url: string): Promise<string> {
   const engine = await loadEngine(url)
   await (await engine.beginReading())[Symbol.asyncDispose]()
-  if (!isPostgresqlUrl(url)) {
-    if (process.platform === 'win32' || !url.includes('\\')) return url
-    throw new StorageError(`Prisma Studio reads the \\ in ${engine.subject} as /: link to it from a path without one.`)
-  }
+  if (!isPostgresqlUrl(url)) return url
   const { host, port, database, user, isPooled, config } = readAddress(url)
   const password = typeof config.password === 'function' ? await config.password() : ''
   const variables = { PGHOST: host, PGPORT: String(port), PGDATABASE: database, PGUSERNAME: user, PGPASSWORD: password }
