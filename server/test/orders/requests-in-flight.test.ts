@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { type Order, testOrders } from '../../../test/helpers/orders.ts'
 import { createRequestsInFlight, type RequestsInFlight } from '../../src/connections/places.ts'
 import type { RequestInFlight } from '../../src/connections/waiting-requests.ts'
+import { events } from '../../src/telemetry/events.ts'
 
 /** It reads nothing of it. */
 const NEVER = Number.POSITIVE_INFINITY
@@ -43,12 +44,20 @@ function createRequest(order: Order, remoteAddress: string) {
     },
   }
   const request = { socket, readableFlowing: false, complete: false }
-  return { request, response, client: undefined as string | undefined, isAborted: false }
+  return {
+    request,
+    response,
+    client: undefined as string | undefined,
+    inFlight: undefined as RequestInFlight | undefined,
+    isAborted: false,
+  }
 }
 
 const isDone = ({ response }: Request) => response.closed && response.headersSent
 const isWaiting = ({ request, response }: Request) =>
   response.writableLength > 0 || (request.readableFlowing && !request.complete)
+const hasGivenWay = ({ inFlight }: Request) => inFlight?.client === undefined
+const sinceOf = ({ inFlight }: Request) => Number(inFlight?.waitsSince)
 const CAPACITY = 5
 
 testOrders('a place is released once, and only what waits for its client gives way', 2_000, step, (order, steps) => {
@@ -74,12 +83,24 @@ testOrders('a place is released once, and only what waits for its client gives w
     if (isLooking) order.pass(10_000)
     each.client = undefined
     const mayShed = !isLooking || isFull(client)
+    const waiting = holders().filter((holder) => isWaiting(holder) && !holder.request.socket.destroyed)
+    let isCounted = false
+    const count = (reason: string) => {
+      isCounted ||= reason === 'gave-way'
+    }
+    events.on('requestRejected', count)
     const hasPlace = ask()
+    events.off('requestRejected', count)
+    const [given, kept] = [waiting.filter(hasGivenWay), waiting.filter((other) => !hasGivenWay(other))]
+    const isLonger = (one: Request, other: Request) => one.client === other.client && sinceOf(one) < sinceOf(other)
+    const isLongest = given.every((gone) => !kept.some((other) => isLonger(other, gone)))
+    order.expect(!isLooking || isLongest, 'what has waited longer stays')
+    order.expect(given.length === 0 || isCounted, 'what gives way is not counted')
     order.expect(hasPlace || mayShed, `${client} is shed in vain`)
     if (hasPlace) each.client = client
     const busy = holders().filter((holder) => !isWaiting(holder))
-    const [least, count] = [busy.length, requests.count()]
-    order.expect(count >= least && count <= CAPACITY, `${count} places for ${least} requests that are worked on`)
+    const [least, taken] = [busy.length, requests.count()]
+    order.expect(taken >= least && taken <= CAPACITY, `${taken} places for ${least} requests that are worked on`)
     order.expect(
       busy.every(({ request, isAborted }) => isAborted || !request.socket.destroyed),
       'a request gave way',
@@ -108,15 +129,14 @@ testOrders('a place is released once, and only what waits for its client gives w
     const each = createRequest(order, address)
     const { request, response } = each
     all.push(each)
-    let inFlight: RequestInFlight | undefined
     const add = () => {
-      inFlight = requests.add(request as never, response as never)
-      return inFlight !== undefined
+      each.inFlight = requests.add(request as never, response as never)
+      return each.inFlight !== undefined
     }
     if (!take(each, ` ${address}`, add)) return respond(each, reads)
     const early = kind === 'malformed' ? respond(each, reads) : undefined
     await order.event('token')
-    if (!take(each, account, () => requests.countForAccount(inFlight as RequestInFlight, account)) || early) {
+    if (!take(each, account, () => requests.countForAccount(each.inFlight as RequestInFlight, account)) || early) {
       return early ?? respond(each, reads)
     }
     request.readableFlowing = true

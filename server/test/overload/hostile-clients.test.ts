@@ -18,7 +18,7 @@ import { generateToken } from '../../src/accounts/tokens.ts'
 import { createRequestsInFlight } from '../../src/connections/places.ts'
 import { openSocket, readAll, readResponses } from '../helpers/connection.ts'
 import { addLongList, attack, keepConnecting } from '../helpers/hostile-clients.ts'
-import { expectMetric, readMetric } from '../helpers/read-metric.ts'
+import { expectMetric } from '../helpers/read-metric.ts'
 import { get, KEEP_ALIVE, listPlants, NO_TOKEN, post, postHead, withToken } from '../helpers/requests.ts'
 import { serveApp } from '../helpers/serve-app.ts'
 import { accepts, rejects } from '../helpers/wire.ts'
@@ -155,28 +155,6 @@ test.each<[what: string, wireOf: (token: string) => string]>([
   stop.abort()
   // What they take ends with them.
   await expectMetric(server, IN_FLIGHT).toBe(0)
-})
-
-test('a request that the server works on never gives way, and what has waited longest goes first', async () => {
-  await using server = await startTestServer({ maxRequestsInFlight: 10, ...shutdown })
-  const names = ['bob', 'carol', 'dave', 'eve']
-  const [bob = '', ...others] = await Promise.all(
-    names.map(async (account) => (await server.createToken({ account })).token),
-  )
-  const endLock = lockWrites(server)
-  const posting: Socket[] = []
-  for (let id = 0; id < 6; id++) posting.push(await open(server, post(`{"id":${id},"name":"Ficus"}`)))
-  const uploads: Awaited<ReturnType<typeof beginUpload>>[] = []
-  for (let id = 0; id < 4; id++) uploads.push(await beginUpload({ ...server, token: bob }, id))
-  // The third one finds that bob holds about as many as others.
-  for (const [index, closed] of [1, 2, 2].entries()) {
-    await open({ ...server, token: others[index] ?? '' }, STALLED)
-    await until(() => uploads.filter(({ socket }) => socket.destroyed).length === closed)
-    expect(uploads.map(({ socket }) => socket.destroyed)).toEqual([true, closed > 1, false, false])
-  }
-  endLock()
-  expect(await Promise.all(posting.map(readStatus))).toEqual(Array(6).fill(200))
-  expect(await readMetric(server, 'plant_store_rejected_total{reason="gave-way"}')).toBeGreaterThan(0)
 })
 
 test('a request that waits for the database keeps its plant, and no bytes or text of its body', async () => {
