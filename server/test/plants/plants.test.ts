@@ -25,17 +25,6 @@ async function newAccount() {
   return { account, token, list, post }
 }
 
-test('of fifty concurrent plants with one id, all get a 200 if they are the same, else one', async () => {
-  const { post, list } = await newAccount()
-  const same = await Promise.all(Array.from({ length: 50 }, () => post('{"id":1,"name":"same"}')))
-  expect(new Set(same.map(({ status }) => status))).toEqual(new Set([200]))
-  const names = Array.from({ length: 50 }, (_, index) => `name ${index}`)
-  const different = await Promise.all(names.map((name) => post(JSON.stringify({ id: 2, name }))))
-  const stored = names.filter((_, index) => different[index]?.status === 200)
-  expect(stored).toHaveLength(1)
-  expect(await list()).toEqual(['same', stored[0]])
-})
-
 // Others would write 500 as the number of the error. Here every number is of one catalogue: 50000.
 test('a failed commit fails the writes in it with a 500 that says no more than its number, and stored plants stay', async () => {
   const { post, list } = await newAccount()
