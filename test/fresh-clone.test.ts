@@ -11,9 +11,7 @@ vi.setConfig({ testTimeout: 1_200_000 })
 
 /** Runs `npm start` until the server is ready, does something, and ends it as a service manager does. Returns its output. */
 async function start(use = async (_output: string) => {}): Promise<string> {
-  const begin = performance.now()
   const program = await startProgram(['npm', 'start'], /"msg":"ready"/, { cwd: clone, env, timeout: 600_000 })
-  console.log(`npm start took ${((performance.now() - begin) / 1000).toFixed(1)} s.`)
   try {
     await use(program.output())
   } finally {
