@@ -177,7 +177,6 @@ test('OpenTelemetry has a span for each attempt, in the trace of the caller, whi
     { name, parent: parent.spanId, ...error, code: 200, resends: 0, type: 'malformed-response' },
     { name: 'createPlant', parent: parent.spanId, status: 0, code: 200, resends: 0 },
   ])
-  expect(sent).toHaveLength(4)
   for (const traceparent of sent) expect(traceparent).toMatch(new RegExp(`^00-${parent.traceId}-[0-9a-f]{16}-01$`))
   expect(new Set(sent).size).toBe(4)
 
