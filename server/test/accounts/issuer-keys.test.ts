@@ -1,12 +1,15 @@
-/** What follows where the keys of the token issuer change or cannot be fetched, and what is logged of its tokens. */
+/** When the keys of the token issuer are fetched and how long they are used, also while it fails; and what is logged. */
 import { afterEach, expect, test, vi } from 'vitest'
+import { until } from '../../../test/helpers/programs.ts'
 import { logRejections } from '../../src/telemetry/log.ts'
 import { AUDIENCE, createKey, ISSUER, type Respond, signToken, startTokenIssuer } from '../helpers/issuer.ts'
 import { createMemoryLog } from '../helpers/log-lines.ts'
 
 const INVALID = 40102
-/** The time in which the keys may be fetched once, in milliseconds. */
-const COOLDOWN = 10_000
+const UNAVAILABLE = 50300
+const SECOND = 1_000
+const MINUTE = 60_000
+const DAY = 86_400_000
 
 const key = await createKey('first')
 afterEach(() => {
@@ -28,29 +31,39 @@ async function start() {
     /** Lists plants with a token that is not cached yet. */
     listAs: async (claims: Record<string, unknown> = {}) =>
       issuer.list(await signToken(key, { jti: count++, ...claims })),
+    /** Lists plants with tokens that name unknown keys, and returns the different results. */
+    async listForged(forgeries = 50) {
+      const sign = (_: unknown, index: number) => signToken({ ...key, jwk: { ...key.jwk, kid: `unknown ${index}` } })
+      const tokens = await Promise.all(Array.from({ length: forgeries }, sign))
+      return [...new Set(await Promise.all(tokens.map(issuer.list)))]
+    },
   }
 }
 
+const FAILING: Respond = (_request, response) => response.writeHead(500).end('{"keys":[]}')
 const invalidResponses: Record<string, Respond> = {
   'a closed connection': (request) => request.socket.destroy(),
-  500: (_request, response) => response.writeHead(500).end('{"keys":[]}'),
+  500: FAILING,
   'JSON that is not a key set': (_request, response) => response.end('{"keys":null}'),
   // Three seconds of the clock that does not stand still.
   'a key set without end': (_request, response) => response.writeHead(200).write('{"keys":['),
 }
 
-test('where the keys cannot be fetched, tokens of the issuer get a 503, and own tokens work', async () => {
-  const { keyServer, server, list, log, setTime } = await start()
+test('before the keys are fetched, tokens of the issuer get a 503 and are one fetch in ten seconds, whatever it responds; own tokens work', async () => {
+  const { keyServer, server, list, listAs, listForged, log, setTime } = await start()
   const token = await signToken(key)
   for (const [index, [title, respond]] of Object.entries(invalidResponses).entries()) {
-    setTime(index * COOLDOWN)
+    setTime(index * 10 * SECOND)
     keyServer.respond = respond
-    const { status, headers } = await server.call('/plants', { token })
-    const received = [status, headers.get('retry-after'), headers.get('www-authenticate')]
-    expect(received, title).toEqual([503, '10', null])
+    expect(await listForged(), title).toEqual([UNAVAILABLE])
+    setTime(index * 10 * SECOND + 9_999)
+    expect(await listAs(), title).toBe(UNAVAILABLE)
+    expect(keyServer.fetches, title).toBe(index + 1)
+    const { headers } = await server.call('/plants', { token })
+    expect([headers.get('retry-after'), headers.get('www-authenticate')]).toEqual(['10', null])
     expect(await list(server.token)).toBe(200)
   }
-  setTime(Object.keys(invalidResponses).length * COOLDOWN)
+  setTime(MINUTE)
   keyServer.respond = undefined
   expect(await list(token)).toBe(200)
   const message = expect.stringMatching(/JWT_JWKS_URL: Expected 200 OK/)
@@ -60,26 +73,65 @@ test('where the keys cannot be fetched, tokens of the issuer get a 503, and own 
   for (const part of token.split('.')) expect(log.written()).not.toContain(part)
 })
 
-test('a new key is fetched, and one that is no longer published is rejected', async () => {
+test('while the issuer is down, forged tokens are one fetch in ten seconds, and known keys are used for a day', async () => {
+  const { keyServer, listAs, listForged, log, setTime } = await start()
+  expect(await listAs()).toBe(200)
+  setTime(9_999)
+  expect([await listForged(), keyServer.fetches]).toEqual([[INVALID], 1])
+  keyServer.respond = FAILING
+  setTime(10 * SECOND)
+  expect([await listForged(), keyServer.fetches]).toEqual([[UNAVAILABLE], 2])
+  setTime(19_999)
+  expect([await listForged(), await listAs(), keyServer.fetches]).toEqual([[UNAVAILABLE], 200, 2])
+  setTime(20 * SECOND)
+  expect([await listForged(), keyServer.fetches]).toEqual([[UNAVAILABLE], 3])
+  setTime(DAY - 1)
+  expect(await listAs()).toBe(200)
+  await until(() => log.written().includes('the keys of JWT_ISSUER cannot be refreshed'))
+  setTime(DAY)
+  expect(await listAs()).toBe(UNAVAILABLE)
+})
+
+test('while tokens are verified, the keys are refreshed in the background every ten minutes, so that an outage a day later does not matter', async () => {
+  const { keyServer, list, listAs, setTime } = await start()
+  const next = await createKey('second')
+  for (const [index, minutes] of [0, 10, 23 * 60 + 59].entries()) {
+    setTime(minutes * MINUTE)
+    expect([await listAs(), await listAs()]).toEqual([200, 200])
+    await until(() => keyServer.fetches === index + 1)
+    if (index === 1) keyServer.keys = [key.jwk, next.jwk]
+  }
+  const token = await signToken(next)
+  await until(async () => (await list(token)) === 200)
+  // A fetch without a response delays nothing.
+  keyServer.respond = () => {}
+  setTime(DAY + 10 * MINUTE)
+  expect([await listAs(), await listAs()]).toEqual([200, 200])
+  await until(() => keyServer.fetches === 4)
+})
+
+test('a new key is fetched, and one that is no longer published is rejected once the keys are refreshed', async () => {
   const { keyServer, list, listAs, setTime } = await start()
   expect(await listAs()).toBe(200)
   const next = await createKey('second')
   keyServer.keys = [next.jwk]
-  setTime(COOLDOWN)
+  setTime(10 * SECOND)
   expect(await list(await signToken(next))).toBe(200)
   expect(await listAs()).toBe(INVALID)
 })
 
 test.each([undefined, 'first'])('of keys with the id %s, one malformed, each may sign, and no other', async (kid) => {
   const { keyServer, list } = await start()
-  const algorithms = ['ES256', 'ES256', 'ES256', 'RS256']
+  const algorithms = ['ES256', 'ES256', 'ES256', 'RS256', 'Ed25519']
   const [other = key, ...published] = await Promise.all(algorithms.map((algorithm) => createKey(kid, algorithm)))
   // A point that is not on its curve.
   const malformed = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA', ...(kid && { kid }) }
+  // Without an algorithm, an elliptic curve matches both of its kind.
   keyServer.keys = [malformed, ...published.map(({ jwk: { alg, ...jwk } }) => jwk)]
   for (const [index, each] of published.entries()) expect(await list(await signToken(each)), `${index}`).toBe(200)
   expect(await list(await signToken(published[1] ?? key, { exp: 1 }))).toBe(40103)
   expect(await list(await signToken(other))).toBe(INVALID)
+  expect(keyServer.fetches).toBe(1)
 })
 
 test('each reason why tokens are rejected is logged once in ten seconds, beside what was expected and what came', async () => {
