@@ -48,7 +48,6 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
   const { requestsInFlight } = dependencies
   const app = express()
     .disable('x-powered-by')
-    .disable('etag')
     .enable('strict routing')
     .set('trust proxy', settings.trustProxy ?? false)
     .set('query parser', readQuery)
