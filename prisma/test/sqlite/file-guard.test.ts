@@ -63,6 +63,13 @@ test('a write during which the file is deleted fails', async () => {
   await expect(writing).rejects.toMatchObject(moved)
 })
 
+test('a connection whose first statements fail is closed, and holds no lock', async () => {
+  const { file } = await newMigrated()
+  const open = (script: string) => connectGuarded(file, {}, ({ executeScript }) => executeScript(script))
+  expect(() => open('BEGIN IMMEDIATE; SELECT nothing')).toThrow('nothing')
+  open('BEGIN IMMEDIATE').close()
+})
+
 test('a change in the same clock tick, with the same folder time, is detected', async () => {
   const { file, write } = await openNewDatabase()
   const now = new Date(Date.now() + 3_600_000)
