@@ -42,6 +42,7 @@ const CLIENTS = [
   ['127.0.0.1'],
   ['[2001:db8::1]:4711', '[2001:db8::1%eth0]:4712', '2001:0DB8:0:0:1::', '2001:db8:0::%zone'],
   ['2001:db8:0:1::1', '2001:db8:0:1:2:3:4:5'],
+  ['2001::1:2:3:4:5', '2001:0:0:1::9'],
   ['::1'],
 ]
 test('requests are shared by the address, or the /64 network, that a trusted proxy reports, perhaps with a port', async () => {
