@@ -29,6 +29,7 @@ interface Client {
   readonly connection: { readonly stream: Socket }
   emit(event: 'error', error: Error): void
   _queryable: boolean
+  closed?: Promise<unknown>
   isBusy?: boolean
   isSilent?: boolean
   isEnding?: boolean
@@ -76,6 +77,7 @@ testOrders(
         order.expect(!connecting, 'two connections are opened together')
         order.expect(performance.now() >= mayConnectAt, 'a connection is opened too soon after one that failed')
         connecting = client
+        client.closed = once(client.connection.stream, 'close')
         const end = (error?: Error) => {
           if (connecting !== client) return
           connecting = undefined
@@ -104,10 +106,9 @@ testOrders(
           'a statement runs in the transaction of another',
         )
         client.isBusy = true
-        const closed = once(client.connection.stream, 'close')
         client.isSilent ||= fate === 'silent'
         const response = client.isSilent ? sleep(TIMEOUT) : order.event(`${kind} ${number}`)
-        await Promise.race([response, closed])
+        await Promise.race([response, client.closed])
         client.isBusy = false
         if (!client._queryable) throw lost
         if (client.isSilent) throw new Error('Query read timeout')

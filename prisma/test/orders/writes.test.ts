@@ -38,7 +38,6 @@ testOrders(
   (order, steps) => {
     const stored: number[] = []
     let numbers = 0
-
     const threads: Thread[] = []
 
     /** A thread that runs one command after the other, until one hangs. */
@@ -93,15 +92,8 @@ testOrders(
       const thread = threads.at(-1) as Thread
       const gate = createWriteGate(TIMES.request, () => late)
       const crashed = Promise.withResolvers<void>()
-      return {
-        thread,
-        gate,
-        writer: await opened,
-        crashed,
-        isSuspect: false,
-        isGone: false,
-        passes: [] as Promise<void>[],
-      }
+      const passes: Promise<void>[] = []
+      return { thread, gate, writer: await opened, crashed, passes, isSuspect: false, isGone: false }
     }
     type Server = Awaited<ReturnType<typeof open>>
 
@@ -144,11 +136,8 @@ testOrders(
     createThread = () => new Thread()
     let server = open()
     const expectClosed = ({ writer }: Server) =>
-      order.client(
-        writer.send('run', '0').then(Promise.reject.bind(Promise), () => {}),
-        () => false,
-      )
-    const start = (current: Server, fate: Fate, isProbe: boolean) => {
+      order.client(writer.send('run', '0'), (error) => /ended|closed/.test((error as Error).message))
+    const start = (current: Server, fate: Fate, isProbe = false) => {
       const passing = pass(current, fate, isProbe)
       current.passes.push(passing)
       const mayFail = (error: unknown) => error === late || (error as Error).message === fate
@@ -156,7 +145,7 @@ testOrders(
     }
 
     const act = {
-      write: (current: Server, fate: Fate) => start(current, fate, false),
+      write: start,
       probe: (current: Server, fate: Fate) => start(current, fate, true),
       close(closed: Server) {
         server = open()
@@ -189,12 +178,8 @@ testOrders(
     return async () => {
       const last = await server
       if (last.thread.isHung) act.crash(last)
-      const isStored = async () =>
-        pass(await server, 'works').then(
-          () => true,
-          (error) => error !== late,
-        )
-      while (!(await isStored())) await order.event('retry')
+      const getError = async () => pass(await server, 'works').catch((error) => error)
+      while (await getError()) await order.event('retry')
       order.expect(order.timers() === 0, 'a timer stays')
     }
   },
