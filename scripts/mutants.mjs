@@ -63,6 +63,7 @@ for (const { file, from, to, after } of mutants) {
     let isAlive = true
     for (const tests of steps) isAlive &&= await passes(tests)
     made += 1
+    process.stderr.write('.')
     if (!isAlive) killed += 1
     else {
       const line = source.slice(0, from).split('\n').length
