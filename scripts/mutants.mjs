@@ -16,7 +16,7 @@ const TESTS = {
   'contract/src/': ['contract/test/ server/test/requests/bodies', 'client/test/service/ test/operations/'],
   'prisma/src/': [
     '--project=sqlite prisma/test/database/ prisma/test/orders/ prisma/test/patience prisma/test/sqlite/',
-    'prisma/test/database/ prisma/test/promises server/test/plants/ server/test/storage/',
+    'prisma/test/database/ prisma/test/migration/mi prisma/test/promises server/test/plants/ server/test/storage/',
   ],
   'prisma/src/postgresql/': [
     'prisma/test/database/ prisma/test/orders/ prisma/test/postgresql/',
