@@ -13,12 +13,12 @@ export const TIMES = {
   probe: 2_500,
   /** How much longer than its retries an attempt may take: then it is given up, without an outcome. */
   grace: 300,
-  /** How much later a connection to PostgreSQL is closed on which nothing came back. */
+  /** How long after its statement was given up a connection to PostgreSQL is closed, if nothing came back. */
   silence: 2_000,
   /** The longest pause between two attempts that a lock made fail: it may be released only briefly. */
   lockPause: 50,
   /**
-   * The longest pause between other attempts, and the shortest one between two connections to PostgreSQL after one that
+   * The longest pause between other attempts, and the shortest one between two connections of a pool after one that
    * failed: what is starting or full is not helped by more.
    */
   pause: 250,

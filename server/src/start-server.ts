@@ -100,10 +100,10 @@ export async function startServer(
 /**
  * Shuts the public port down. It is
  *
- * - *draining*, during `shutdownDelay`: `/readyz` is a 503, for balancers to notice, requests are handled, and each
- *   response is the last one of its connection;
- * - *closing*, for what is left of `shutdownTimeout`: no connection is accepted, idle ones are closed, and requests in
- *   flight get their responses;
+ * - *draining*, during `shutdownDelay`: `/readyz` is a 503, for balancers to notice, requests are handled, and the
+ *   response to each that arrives is the last one of its connection;
+ * - *closing*, until no connection is left, at most for the rest of `shutdownTimeout`: none is accepted, idle ones are
+ *   closed, and requests in flight get their responses;
  * - *closed*: the connections that are still open are, and then the database, the metrics and the admin port.
  */
 async function shutDown(port: OpenPort, settings: Settings, sources: AdminSources): Promise<void> {

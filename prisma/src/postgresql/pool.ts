@@ -30,7 +30,8 @@ export interface Query {
 export type RunQuery = (query: Query) => Promise<pg.QueryArrayResult>
 
 /**
- * The connections to a database. Each is idle, or runs a statement or transaction. Together they are, besides:
+ * The connections to a database. Each is being opened, idle, or runs a statement or transaction; the
+ * driver closes one on which a statement outside a transaction has failed. Together they are, besides:
  *
  * - failing, once one could not be opened: for `TIMES.pause`, whatever needs another one fails with the same error. Then
  *   one is tried, and whatever needs one waits for that. A success ends it;
@@ -116,7 +117,7 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
   const sockets = new Set<Socket>()
   const pool = new pg.Pool({
     Client: createPacedClient(),
-    // Or waiting for a free one.
+    // For opening a connection, or waiting for a free one.
     connectionTimeoutMillis: TIMES.request,
     keepAlive: true,
     keepAliveInitialDelayMillis: TIMES.keepAlive,
@@ -128,7 +129,7 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
     ...address.config,
     ...settings,
   })
-  // What it has lost fails a statement, or is idle and removed.
+  // A lost connection fails the statement that runs on it; an idle one is removed.
   pool.on('connect', (client) => client.on('error', () => {}))
   pool.on('error', () => {})
   const giveUp = (isTemporary?: boolean) => {

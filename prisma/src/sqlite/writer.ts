@@ -1,14 +1,15 @@
 /**
  * A thread that writes to a SQLite file, or uses it for long, so that the event loop waits for no disk. It is
  *
- * - open: it runs one command after the other;
+ * - open: it runs one command after the other. The end of the process waits for the statement that runs, which nothing
+ *   ends: a disk that hangs keeps it until a service manager kills it;
  * - blocked, while one of its files is missing: it rejects all that it is asked to run, and writes the log back into
  *   the file if that is what is missing; once it is in place again, it is open. Where another file has the name of one
  *   of its files, it stays so;
- * - closed: its file is closed, the thread has ended, and commands fail. The end of a process waits for the statement
- *   that runs, which nothing ends; a disk that hangs keeps it until a service manager kills it;
- * - left, where another file has the name of one of its files when it is to close: SQLite would write to that file. Its
- *   thread stays, and since the end of the process would close it too, the process then ends by SIGKILL;
+ * - closed: its file is closed, the thread has ended, and commands fail;
+ * - left, where it has a log and another file has the name of one of its files when it is to close: SQLite would write to
+ *   that file. Commands fail, its thread stays, and since the end of the process would close it too, the process then ends
+ *   by SIGKILL;
  * - failed, where it ended by itself, such as for lack of memory: that is an uncaught exception of this process.
  */
 

@@ -3,14 +3,16 @@
  *
  * | what ends it | where | what follows |
  * |---|---|---|
- * | its address has its share of all | `trackConnections` | it is closed as soon as it is accepted |
+ * | no place is left, or its address has its share | `trackConnections` | it is closed as soon as it is accepted |
  * | it is idle, or a shutdown finds it so | Node.js, `ports.ts` | it is closed |
  * | a shutdown takes too long | `destroyAll` | it is closed |
- * | its client reads no response, or gives way | `waiting-requests.ts` | it is closed |
+ * | its client reads no response | `waiting-requests.ts` | it is closed after 40 s |
+ * | a request on it gives way to another | `places.ts` | it is closed |
  * | what is pipelined on it finds no place | `places.ts` | it is closed: its response would wait in memory |
  * | a shutdown, an upgrade, a response that says so | `endAfter` | nothing behind the request is handled |
  * | a response begins before its request has arrived | `settle` | the same, unless the rest is small; it lingers |
  * | its bytes are not HTTP, or late | `public-port.ts` | an `Error` body, after earlier responses |
+ * | a response fails midway | `requests/errors.ts` | it is closed, so that the response is not taken for whole |
  * | its client ends its side | Node.js, `httpAllowHalfOpen` | whole requests get their responses first |
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -25,7 +27,7 @@ export interface Connections {
   count(): number
   /** Returns whether to handle a request: what follows the last one of a connection is discarded. */
   admit(request: IncomingMessage, response: ServerResponse): boolean
-  /** Makes every response the last one of its connection. */
+  /** Makes the response to each request that arrives the last one of its connection. */
   drain(): void
   /** Closes all of them, without waiting for anything. */
   destroyAll(): void

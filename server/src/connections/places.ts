@@ -102,9 +102,10 @@ export interface RequestsInFlight {
  * amount. Addresses, and then accounts, share the limit; what is beyond it is shed early, because a late
  * response is useless and delays others.
  *
- * Waiting requests give way: where no place is left, a client with few requests gets the place of the request that has
- * waited longest, of the client with most waiting requests. Those of an address give way to its own others too: the
- * others behind a proxy must not wait for one visitor. An account is one client, which has to read its responses.
+ * Waiting requests give way: where a client finds no room, since all places are taken or it has its share, it gets the
+ * place of the request that has waited longest, of the client with most waiting requests. Those of an address give way
+ * to its own others too: the others behind a proxy must not wait for one visitor. An account is one client, which has
+ * to read its responses.
  */
 export function createRequestsInFlight({
   maxRequestsInFlight,
@@ -159,15 +160,15 @@ export function createRequestsInFlight({
     const sorted = list
       .filter(({ waitsSince, client }) => waitsSince !== undefined && client !== undefined)
       .sort((one, other) => Number(one.waitsSince) - Number(other.waitsSince))
-      // Of those that were noted together, the first one is the last.
+      // Not sorted in descending order: of those with the same time, the first of the list has to be the last.
       .reverse()
     waiting = Map.groupBy(sorted, ({ client }) => client as string)
   }
 
   /**
-   * Makes room for a client. It removes what is done. If that is not enough, it ends the request that has waited longest,
-   * of the client with most waiting requests, if these are more than all requests of this client. If they are not, an
-   * address gives up a waiting request of its own, and an account gets no room.
+   * Makes room for a client. It removes what is done. If that is not enough, it ends the request that has waited
+   * longest, of the client with most waiting requests, if these are more than all of this client with the new one. If
+   * they are not, an address gives up a waiting request of its own, and an account gets no room.
    *
    * @returns whether there is room now
    */

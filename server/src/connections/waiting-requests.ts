@@ -1,4 +1,4 @@
-/** A request in flight, and since when it waits for its client: then it gives way to others where no place is left. */
+/** A request in flight, and since when it waits for its client: then it gives way to others that find no room. */
 import type { Socket } from 'node:net'
 import type { Request, Response } from 'express'
 
@@ -10,7 +10,7 @@ import type { Request, Response } from 'express'
  * | worked on | a `client`, and nothing of the next two | it keeps its place, also if its connection closes |
  * | body arriving | the body is read, and is not complete | it gives way |
  * | unread | the client has not taken what is written | it gives way; after 40 s the connection is closed |
- * | shed | no `client` | it is kept until its error is sent |
+ * | shed, or gave way | no `client` | it is kept until its error is sent, or its connection has closed |
  * | done | the response has closed, and the server has responded | its place is released |
  */
 export interface RequestInFlight {

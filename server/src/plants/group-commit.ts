@@ -25,16 +25,16 @@ interface Waiter extends PlantRow {
  *
  * - *idle*: no plant waits. One that is added begins to collect
  * - *collecting*: turns of the event loop add plants, since clients that got their results together send their next plants
- *   within a few. Once one adds less than an eighth, a batch is taken: from each waiting account one after the other, so
- *   that none waits for all that another one sends
+ *   within a few. Once one adds no more than an eighth, a batch is taken: from each waiting account one after the other,
+ *   so that none waits for all that another one sends
  * - *committing*: plants that are added wait for the next batch. A `StorageError` fails the batch, and the plants that
- *   were added before its commit began
- * - *pausing*, for an eighth of the time that the commit took, from 1 to 4 ms: those who got their results come back with
- *   the next plant. Otherwise two halves would alternate, and a slow disk would store half as much. Then it collects, or
- *   is idle if no plant waits
+ *   waited already but had no room in it
+ * - *pausing*, if plants wait after a commit of 8 ms or more: for an eighth of that time, at most 4 ms. Those who got
+ *   their results come back with the next plant; otherwise two halves would alternate, and a slow disk would store half as
+ *   much. Then it collects. If no plant waits after a commit, it is idle
  *
  * @param create stores a batch in one transaction and returns what became of each plant, in order. An error fails this
- *   batch; a `StorageError` also the plants that were added before the commit began
+ *   batch; a `StorageError` also the plants that waited already
  * @returns a function that adds a plant to the next commit, and resolves with what became of it once that is on disk
  */
 export function createGroupCommit(create: Plants['create']): (plant: PlantRow) => Promise<Outcome> {

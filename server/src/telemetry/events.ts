@@ -15,7 +15,7 @@ export interface Events {
   requestRejected: [reason: (typeof rejections)[number]]
   /** A request has no valid token: the code of the `Error` body of a 401. */
   authenticationFailed: [errorCode: number]
-  /** So many new plants were committed together. */
+  /** So many plants were committed together, also those that were stored before, or whose id is taken. */
   batchCommitted: [size: number]
   /** So many new plants could not be committed. */
   writesRejected: [count: number, error: unknown]

@@ -84,7 +84,7 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources): M
   const reasons = [...storageFaults, INTERNAL]
   const notWrittenHelp = 'New plants whose commit failed or was late.'
   const notWritten = addCounter('plant_store_writes_rejected_total', notWrittenHelp, 'reason', reasons)
-  const help = 'New plants per commit.'
+  const help = 'Plants per commit.'
   const batches = new Histogram({ name: 'plant_store_batch_size', help, buckets: BATCH_BUCKETS, registers })
   // By the names of OpenTelemetry's semantic conventions for HTTP servers.
   const durations = new Histogram({
