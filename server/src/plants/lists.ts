@@ -217,7 +217,10 @@ function shrink(limit: number): number {
   return Math.ceil(limit / 8)
 }
 
-/** Puts brackets or a comma around the JSON of plants. Not with `Buffer.concat`, whose short results keep a block of memory that they share. */
+/**
+ * Puts brackets or a comma around the JSON of plants. Not with `Buffer.concat`, whose short results keep a block of memory
+ * that they share.
+ */
 function wrapPlants(before: string, json: Buffer, after: string): Buffer {
   const end = before.length + json.length
   const text = Buffer.allocUnsafeSlow(end + after.length)
