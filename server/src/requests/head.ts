@@ -67,11 +67,28 @@ function findDuplicate(rawHeaders: readonly string[]): string | undefined {
 }
 
 /**
+ * Sorts endpoints by their paths: of two that match a request, the one comes first whose first segment that differs is
+ * literal.
+ */
+export function byPath(one: Endpoint, other: Endpoint): number {
+  const [first, second] = [shapeOf(one), shapeOf(other)]
+  if (first === second) return 0
+  return first < second ? -1 : 1
+}
+
+/** Returns a path in which each parameter is the same, and sorted after any text. */
+function shapeOf({ path }: Endpoint): string {
+  return path.replace(PARAMETER, '/\uffff')
+}
+
+/**
  * Creates the check of heads. It also rejects unknown paths, with 404, and unsupported methods of known ones, with 405
- * and `Allow` (RFC 9110 section 15.5.6), and responds to `OPTIONS`. Of several paths that match, the first one counts.
+ * and `Allow` (RFC 9110 section 15.5.6), and responds to `OPTIONS`. Of several paths that match, the first one of
+ * {@link byPath} counts for every method.
  */
 export function createHeadCheck(endpoints: readonly Endpoint[]): RequestHandler {
-  const known = [...Map.groupBy(endpoints, ({ path }) => path)].map(([path, atPath]) => {
+  const known = [...Map.groupBy(endpoints.toSorted(byPath), shapeOf).values()].map((atPath) => {
+    const [{ path } = { path: '' }] = atPath
     const methods = atPath.map(({ method }) => method)
     const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort()
     const pattern = path.replaceAll('.', '\\.').replace(PARAMETER, '/[^/]+')

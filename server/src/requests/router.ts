@@ -1,6 +1,6 @@
 /** The operations: what a request meets on the way to one, how it is called, and what its result says to the client. */
 import { hash } from 'node:crypto'
-import { type Contract, contract } from '@plant-store/contract'
+import { type Contract, contract, type ErrorName, type OperationMetadata } from '@plant-store/contract'
 import type { AppRoute, ClientInferResponseBody, ServerInferRequest } from '@ts-rest/core'
 import { type AppRouteImplementation, createExpressEndpoints } from '@ts-rest/express'
 import type { Express, Request } from 'express'
@@ -8,7 +8,8 @@ import { createAuthentication, type FindToken } from '../accounts/authentication
 import type { RequestsInFlight } from '../connections/places.ts'
 import type { Settings } from '../settings.ts'
 import { readBody } from './body.ts'
-import { overloaded, toValidationError } from './errors.ts'
+import { HttpError, overloaded, toValidationError } from './errors.ts'
+import { byPath } from './head.ts'
 import { createRateLimit } from './rate-limit.ts'
 
 /** Every operation of the contract, by name. One that the contract has and this lacks does not compile. */
@@ -27,7 +28,7 @@ export type Handler<TInput, TBody> = (
   known: readonly string[],
 ) => Promise<OperationResult<TBody>>
 
-/** How an operation responds, unless it throws an `HttpError` of its `metadata.errors`. */
+/** How an operation responds, unless it throws an `HttpError` that its `metadata.errors` names. */
 export interface OperationResult<TBody> {
   /** The body of the success response; undefined: it has none. */
   readonly body: TBody
@@ -61,6 +62,9 @@ type Fields<TRoute extends AppRoute, TPart extends string> =
 export type Body<TRoute extends AppRoute> = ClientInferResponseBody<TRoute, Extract<keyof TRoute['responses'], Success>>
 type Success = 200 | 201 | 202 | 204
 
+/** Errors that no operation names: of its query and body, and of the state of the server. */
+const COMMON_ERRORS: readonly ErrorName[] = ['invalidQuery', 'invalidBody', 'unavailable']
+
 /** What ts-rest calls. */
 type Router = { [TName in keyof Contract]: AppRouteImplementation<Contract[TName]> }
 /** A request as ts-rest hands it over. */
@@ -88,7 +92,8 @@ export function addOperations(
 ): void {
   const authenticate = createAuthentication(findToken)
   const countRequest = rateLimit && createRateLimit(rateLimit)
-  createExpressEndpoints(contract, createRouter(handlers, publicUrl), app, {
+  const inOrder = Object.entries(contract).toSorted(([, one], [, other]) => byPath(one, other))
+  createExpressEndpoints(Object.fromEntries(inOrder) as typeof contract, createRouter(handlers, publicUrl), app, {
     logInitialization: false,
     globalMiddleware: [
       async (request, response, next) => {
@@ -117,9 +122,24 @@ export function addOperations(
 export function createRouter(handlers: Handlers, publicUrl?: string): Router {
   const endpoints = Object.entries<AppRoute>(contract).map(([name, route]) => {
     const handler = handlers[name as keyof Handlers] as Handler<object, unknown>
-    return [name, implement(route, handler, publicUrl)]
+    return [name, implement(route, requireNamedErrors(name, route, handler), publicUrl)]
   })
   return Object.fromEntries(endpoints) as Router
+}
+
+/** Makes an error that the operation does not name a fault of the server, so that every test notices it. */
+function requireNamedErrors(
+  name: string,
+  route: AppRoute,
+  handler: Handler<object, unknown>,
+): Handler<object, unknown> {
+  const { errors = [] } = route.metadata as OperationMetadata
+  const names = [...COMMON_ERRORS, ...errors]
+  return (...request) =>
+    handler(...request).catch((error) => {
+      if (!(error instanceof HttpError) || names.includes(error.errorName)) throw error
+      throw new Error(`Add ${error.errorName} to the metadata.errors of ${name}`, { cause: error })
+    })
 }
 
 function implement(route: AppRoute, handler: Handler<object, unknown>, publicUrl: string | undefined) {

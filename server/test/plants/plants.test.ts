@@ -8,6 +8,7 @@ import { expect, test } from 'vitest'
 import { copyDatabase, newDatabase, rejectName, runSql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createCursors } from '../../src/plants/cursor.ts'
+import { HttpError } from '../../src/requests/errors.ts'
 import { createRouter, type Handlers, writeLinks } from '../../src/requests/router.ts'
 
 const server = await startTestServer()
@@ -42,6 +43,19 @@ test('a failed commit fails the writes in it with a 500 that says no more than i
   expect(body).not.toMatch(/secret|sql|trigger|insert|prisma|\/|\.ts/i)
   await accept()
   expect((await post('{"id":11,"name":"poison"}')).status).toBe(200)
+})
+
+test('an operation responds with no error that its metadata does not name', async () => {
+  const failWith = (error: ConstructorParameters<typeof HttpError>[0]) => {
+    const createPlant: Handlers['createPlant'] = () => Promise.reject(new HttpError(error))
+    const router = createRouter({ createPlant } as Handlers)
+    return router.createPlant({ req: { context: { identity: {} }, headers: {} } } as Parameters<
+      typeof router.createPlant
+    >[0])
+  }
+  for (const errorName of ['idTaken', 'unavailable'] as const)
+    await expect(failWith(errorName)).rejects.toMatchObject({ errorName })
+  await expect(failWith('notFound')).rejects.toThrow('Add notFound to the metadata.errors of createPlant')
 })
 
 test('an operation whose contract has no 304 responds none, and has no tag', async () => {

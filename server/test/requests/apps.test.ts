@@ -70,9 +70,9 @@ test.each<[what: string, end: (socket: Socket) => void]>([
 })
 
 const routes = [
-  { method: 'POST', path: '/beds/removals' },
   { method: 'GET', path: '/beds/:id' },
-  { method: 'DELETE', path: '/beds/:id' },
+  { method: 'DELETE', path: '/beds/:bed' },
+  { method: 'POST', path: '/beds/removals' },
 ]
 const url = await serveApp((app) => {
   app.use(createHeadCheck(routes)).use(async (request, response) => {
