@@ -13,6 +13,7 @@ const SAFE = {
 const COMMON_HEADERS = Object.entries({ 'Cache-Control': 'no-store', ...SAFE })
 /** Those of one with an `ETag`: the client may keep it for itself, and asks each time whether it is still the same. */
 const TAGGED_HEADERS = Object.entries({ 'Cache-Control': 'private, no-cache', Vary: 'Authorization', ...SAFE })
+const [COMMON, TAGGED] = [COMMON_HEADERS.flat(), TAGGED_HEADERS.flat()]
 /** The media type of every response with a body. */
 const JSON_CONTENT_TYPE = 'application/json; charset=utf-8'
 
@@ -58,12 +59,16 @@ export function createMessageClasses(app: Express): MessageClasses {
     const { context } = this.req
     // An error is neither what has the tag nor the page that the link leads on from.
     const { etag, link }: Partial<RequestContext> = status < 400 ? context : {}
+    const isTagged = etag !== undefined
     const own = ['X-Request-Id', context.requestId, ...headers]
-    if (etag !== undefined) own.push('ETag', etag)
+    if (isTagged) own.push('ETag', etag)
     if (link !== undefined) own.push('Link', link)
-    if (etag !== undefined && this.hasHeader('Vary')) this.vary('Authorization')
-    const missing = (etag === undefined ? COMMON_HEADERS : TAGGED_HEADERS).filter(([name]) => !this.hasHeader(name))
-    return ServerResponse.prototype.writeHead.call(this, status, [...missing.flat(), ...own])
+    const { writeHead } = ServerResponse.prototype
+    if (this.getHeaderNames().length === 0)
+      return writeHead.call(this, status, [...(isTagged ? TAGGED : COMMON), ...own])
+    if (isTagged) this.vary('Authorization')
+    const missing = (isTagged ? TAGGED_HEADERS : COMMON_HEADERS).filter(([name]) => !this.hasHeader(name))
+    return writeHead.call(this, status, [...missing.flat(), ...own])
   } as Response['writeHead']
   app.response.json = function json(body) {
     if (Buffer.isBuffer(body)) sendJson(this, body)
