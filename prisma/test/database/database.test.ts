@@ -203,3 +203,18 @@ test.runIf(engine === 'sqlite').each([
   const [listed] = await database.tokens.list(id)
   expect(listed?.expiresAt?.toISOString()).toBe(time)
 })
+
+test('an update that changes nothing which a list is made of leaves its version', async () => {
+  const [account, other] = [newAccount(), newAccount()]
+  for (const each of [account, other]) await database.plants.create(rowsOf(each, 'a', 'b'))
+  const before = [await stateOf(account), await stateOf(other)]
+  await runSql(
+    url,
+    `UPDATE "Plant" SET "name" = "name", "createdAt" = CURRENT_TIMESTAMP WHERE "account" = '${account}'`,
+  )
+  expect([await stateOf(account), await stateOf(other)]).toEqual(before)
+  // Of the plants of one statement, one is another.
+  await runSql(url, `UPDATE "Plant" SET "tag" = CASE "account" WHEN '${other}' THEN 'x' ELSE "tag" END`)
+  expect(await stateOf(account)).toEqual(before[0])
+  expect((await stateOf(other)).version).not.toBe(before[1]?.version)
+})

@@ -180,3 +180,13 @@ test('accounts take turns in reading, however many lists one of them reads', asy
   expect(reads.length).toBeLessThan(10 * alone)
   await Promise.all(lists)
 })
+
+test('a statement that selects nothing, even of one plant, is an error', async () => {
+  const database = createDatabase()
+  const { read } = database.plants
+  database.plants.read = async (...range) => ({ ...(await read(...range)), json: undefined })
+  database.store('alice', 'a')
+  for (const selection of [{}, { limit: 1 }, { after: 0 }]) {
+    await expect(createServer(database).list('alice', selection)).rejects.toThrow('selects one plant')
+  }
+})

@@ -189,3 +189,9 @@ test.each(probes)('the admin port responds to %s', async (target) => {
   const [response] = await sendAndEnd(get(target, { ...KEEP_ALIVE, Host: 'localhost' }), server.adminUrl)
   expect(response?.status).toBe(200)
 })
+
+test('a connection of the admin port has one request: what is pipelined behind it is neither handled nor kept', async () => {
+  const wire = get('/metrics', KEEP_ALIVE).repeat(400)
+  const responses = readResponses(await exchange(String(server.adminUrl), wire))
+  expect(responses.map(({ status, headers }) => [status, headers.get('connection')])).toEqual([[200, 'close']])
+})
