@@ -209,7 +209,7 @@ export const contract = c.router(
         'With `limit` it returns one page, with a `Link` header (RFC 8288): `rel="next"` leads to the next page, if ' +
         'there is one, and `rel="end"` to what follows this page, now or later: poll it for new plants. ' +
         'Plants that are created while you page never shift a page. With the `ETag` of an earlier response in ' +
-        '`If-None-Match`, of whose tags the first 100 count, it returns a 304 if that list or page is still the same.',
+        '`If-None-Match` it returns a 304 if that list or page is still the same.',
       query: z.object({ limit: LimitSchema, cursor: CursorSchema }),
       responses: { 200: z.array(PlantSchema), 304: c.noBody() },
       metadata: defineMetadata({ scope: 'read', group: plantsGroup, paged: true }),

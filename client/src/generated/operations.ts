@@ -17,8 +17,8 @@ export interface Operations {
    * Returns all plants from the system that the user has access to, in order of creation, as one JSON array. With
    * `limit` it returns one page, with a `Link` header (RFC 8288): `rel="next"` leads to the next page, if there is
    * one, and `rel="end"` to what follows this page, now or later: poll it for new plants. Plants that are created
-   * while you page never shift a page. With the `ETag` of an earlier response in `If-None-Match`, of whose tags the
-   * first 100 count, it returns a 304 if that list or page is still the same.
+   * while you page never shift a page. With the `ETag` of an earlier response in `If-None-Match` it returns a 304 if
+   * that list or page is still the same.
    */
   getPlants(input?: GetPlantsInput, options?: CallOptions): Promise<Plant[]>
 }
