@@ -26,8 +26,8 @@ export const MAX_VALUES = 1_000
 const MAX_CHUNKS = 5_000
 const TOO_MANY_CHUNKS = `The body has more than ${MAX_CHUNKS} chunks. Send it in fewer.`
 
-/** Strings, marks, and what is between them: numbers, `true`, `false` and `null`. */
-const TOKENS = /"(?:[^"\\]|\\.)*"?|[[\]{},:]|[^ \t\n\r[\]{},:"]+/gs
+/** What may stand between the tokens of JSON. */
+const SPACES = ' \t\n\r'
 const PLAIN_INTEGER = /^-?\d+$/
 /** The end of those messages of `JSON.parse` that do not quote the text. */
 const POSITION = / at position (\d+) \(line \d+ column \d+\)$/
@@ -143,26 +143,32 @@ function malformed(problem: string): HttpError {
   return new HttpError('malformedJson', `The body ${problem}.`)
 }
 
-/** Counts the values of a text if it is JSON; if not, at least those that `JSON.parse` reads before it fails. */
+/**
+ * Counts the values of a text if it is JSON; if not, at least those that `JSON.parse` reads before it fails: the first of
+ * each object or list, and one after each comma.
+ */
 function countValues(text: string): number {
-  let depth = 0
-  let count = 0
-  let isAfterString = false
-  for (const [token] of text.matchAll(TOKENS)) {
-    const [first] = token
-    if (first === '[' || first === '{') depth++
-    if (first === ']' || first === '}') depth--
-    else if (first === ':' && isAfterString) {
-      // The string was a key.
-      count--
-    } else if (first !== ',' && first !== ':') count++
-    isAfterString = first === '"'
+  let [depth, count, isOpened] = [0, 1, false]
+  for (let index = 0; index < text.length; index++) {
+    const character = text.charAt(index)
+    if (SPACES.includes(character)) continue
+    const isClosed = character === ']' || character === '}'
+    if (character === ',' || (isOpened && !isClosed)) count++
+    isOpened = character === '[' || character === '{'
+    if (isOpened) depth++
+    if (isClosed) depth--
     if (depth > MAX_DEPTH) throw malformed(`is nested deeper than ${MAX_DEPTH} levels`)
-    // The last one may be a key.
-    if (count > MAX_VALUES + 1) break
+    if (count > MAX_VALUES) throw malformed(`has more than ${MAX_VALUES} values`)
+    if (character === '"') index = findEnd(text, index)
   }
-  if (count > MAX_VALUES) throw malformed(`has more than ${MAX_VALUES} values`)
   return count
+}
+
+/** Finds the quotation mark that ends a string. */
+function findEnd(text: string, begin: number): number {
+  let end = begin + 1
+  while (end < text.length && text[end] !== '"') end += text[end] === '\\' ? 2 : 1
+  return end
 }
 
 /**
