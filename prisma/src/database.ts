@@ -1,5 +1,5 @@
 import { loadEngine } from './address.ts'
-import { type Engine, type OnProgress, type OpenOptions, StorageError } from './engine.ts'
+import { type Engine, type OnStep, type OpenOptions, StorageError } from './engine.ts'
 import { limitTime, TIMES } from './patience.ts'
 import { createPlants, type Plants } from './plants.ts'
 import { createTokens, readSecret, type Tokens } from './tokens.ts'
@@ -61,13 +61,13 @@ export async function openDatabase(url: string, options: OpenOptions = {}): Prom
  *
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param target the path of the new file
- * @param onProgress is called with the bytes of the copy, and those of the database, which it has at most
+ * @param onStep is called with how much is copied
  * @throws {StorageError} if `target` exists, its folder does not, or the database needs that file, one of the two files
  *   cannot be used, or the engine is another
  */
-export async function backupDatabase(url: string, target: string, onProgress?: OnProgress): Promise<void> {
+export async function backupDatabase(url: string, target: string, onStep: OnStep = () => {}): Promise<void> {
   const { subject, backup } = await loadEngine(url)
-  if (backup) return backup(target, onProgress)
+  if (backup) return backup(target, onStep)
   const guide = 'docs/production/several-machines/README.md'
   throw new StorageError(`${subject} is backed up by PostgreSQL's own tools: see ${guide}`)
 }

@@ -23,15 +23,15 @@ export interface Engine {
   /** Creates the database if it does not exist; absent where the engine cannot. */
   create?: () => Promise<void>
   /** Copies the database to a new file, `target`; absent where the engine's own tools do that. */
-  backup?: (target: string, onProgress?: OnProgress) => Promise<void>
+  backup?: (target: string, onStep: OnStep) => Promise<void>
   /** Opens a connection of its own to read, which sees what was confirmed. */
   beginReading(): Promise<Session>
   /**
    * Opens a connection of its own, with a transaction that keeps other migrations out, and that no time limit ends.
    *
-   * @param onWaiting is called with a sentence where another process is migrating, on PostgreSQL
+   * @param onStep is called where another process is migrating, on PostgreSQL
    */
-  beginWriting(onWaiting?: OnWaiting): Promise<Transaction>
+  beginWriting(onStep: OnStep): Promise<Transaction>
 }
 
 /**
@@ -103,11 +103,8 @@ export interface OpenOptions {
   patience?: number
 }
 
-/** Is called with a sentence about what a long step waits for. */
-export type OnWaiting = (reason: string) => void
-
-/** Is called with how much of a long step is done: bytes, rows or migrations. */
-export type OnProgress = (done: number, total: number) => void
+/** Is called with a sentence about what a long task does now, how much of it is done, or what it waits for. */
+export type OnStep = (step: string) => void
 
 /** The statements that each engine writes itself: those that most requests need. */
 export interface Statements {

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { loadEngine } from './address.ts'
-import { type Engine, type OnProgress, type OnWaiting, type Session, StorageError } from './engine.ts'
+import { type Engine, type OnStep, type Session, StorageError } from './engine.ts'
 import { retry, TIMES } from './patience.ts'
 
 /** One folder of `migrations/`. */
@@ -47,16 +47,6 @@ const INSERT_APPLIED = `
   INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name", "started_at", "finished_at", "applied_steps_count")
   VALUES ($1, $2, $3, $4, $5, 1)`
 
-/** How to migrate. */
-export interface MigrateOptions {
-  /** Called with the names of the pending migrations, and whether these are all, as for a new database. */
-  onPending?: (names: string[], isNew: boolean) => void
-  /** Called with the name of each migration before it is applied. */
-  onMigration?: (name: string, ...progress: Parameters<OnProgress>) => void
-  /** Called with a sentence where another process is migrating, on PostgreSQL. */
-  onWaiting?: OnWaiting | undefined
-}
-
 /**
  * Migrates a database to the newest schema, and creates a SQLite file that does not exist, in a folder that does. All
  * or nothing: if a migration fails, none is applied, and a new database stays empty. Processes that migrate the same
@@ -65,25 +55,24 @@ export interface MigrateOptions {
  *
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param folder where the migrations are; default: those of the plant store
+ * @param onStep is called if migrations are pending, before each of them, and where another process is migrating
  * @returns the names of the migrations that were applied
  * @throws {StorageError} if the database was written by a newer version, is another program's, or cannot be used
  */
 export async function migrateDatabase(
   url: string,
   folder?: string,
-  { onPending, onMigration, onWaiting }: MigrateOptions = {},
+  onStep: OnStep = () => {},
 ): Promise<{ applied: string[] }> {
   const engine = await loadEngine(url)
   const migrations = await readMigrations(folder ?? engine.migrationsFolder)
   await engine.create?.()
   const pending = await findPending(engine, migrations)
   if (pending.length === 0) return { applied: [] }
-  onPending?.(
-    pending.map(({ name }) => name),
-    pending.length === migrations.length,
-  )
-  await using transaction = await engine.beginWriting(onWaiting)
-  const applied = await applyMigrations(transaction, engine, migrations, onMigration)
+  const isNew = pending.length === migrations.length
+  onStep(isNew ? 'creating the tables' : 'migrating the database; with many plants, this takes minutes')
+  await using transaction = await engine.beginWriting(onStep)
+  const applied = await applyMigrations(transaction, engine, migrations, onStep)
   await transaction.commit()
   return { applied: applied.map(({ name }) => name) }
 }
@@ -167,14 +156,14 @@ async function applyMigrations(
   session: Session,
   engine: Engine,
   migrations: readonly Migration[],
-  onMigration?: MigrateOptions['onMigration'],
+  onStep: OnStep,
 ): Promise<Migration[]> {
   // Another process may have been faster, of this version or a newer one.
   const pending = await pendingMigrations(session, engine, migrations)
   if (pending.length === migrations.length) await session.executeScript(createHistory(engine.timeType))
   for (const [index, migration] of pending.entries()) {
     const { name, script } = migration
-    onMigration?.(name, index, pending.length)
+    onStep(`applying the migration ${name}, ${index + 1} of ${pending.length}`)
     const startedAt = new Date().toISOString()
     try {
       await session.executeScript(script)

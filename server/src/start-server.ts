@@ -114,23 +114,17 @@ async function shutDown(port: OpenPort, settings: Settings, sources: AdminSource
   await port.close(settings.shutdownTimeout - delay)
 }
 
-/** Applies the pending migrations, and logs them, before and after, and that it waits. */
+/** Applies the pending migrations, and logs them, one by one and once they are applied, and that it waits. */
 async function migrate(databaseUrl: string, logger: Logger, sources: AdminSources): Promise<void> {
   const begin = performance.now()
   const logWaiting = () => logger.info({ database: nameDatabase(databaseUrl) }, 'waiting for the database')
   const timer = setTimeout(logWaiting, SILENCE)
-  const onPending = (migrations: string[], isNew: boolean) => {
+  const onStep = (step: string) => {
     clearTimeout(timer)
-    logger.info(
-      { migrations },
-      isNew ? 'creating the tables' : 'migrating the database; with many plants, this takes minutes',
-    )
+    logger.info(step)
     sources.whyNotReady = async () => 'The server is migrating the database.'
   }
-  const onWaiting = (reason: string) => logger.info(reason)
-  const { applied } = await migrateDatabase(databaseUrl, undefined, { onPending, onWaiting }).finally(() =>
-    clearTimeout(timer),
-  )
+  const { applied } = await migrateDatabase(databaseUrl, undefined, onStep).finally(() => clearTimeout(timer))
   if (applied.length === 0) return
   const seconds = Math.round(performance.now() - begin) / 1_000
   logger.info({ migrations: applied, seconds }, 'database migrated')

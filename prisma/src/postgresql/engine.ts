@@ -36,7 +36,7 @@ export function createEngine(address: Address): Engine {
     migrationsFolder: path.join(import.meta.dirname, '../../postgresql/migrations'),
     open: (options) => open(address, options),
     beginReading: () => beginReading(address),
-    beginWriting: (onWaiting) => beginMigration(address, onWaiting),
+    beginWriting: (onStep) => beginMigration(address, onStep),
   }
 }
 

@@ -1,4 +1,4 @@
-import type { OnWaiting, Transaction } from '../engine.ts'
+import type { OnStep, Transaction } from '../engine.ts'
 import { type Address, describeDatabase } from './address.ts'
 import { checkServer } from './guarantees.ts'
 import { openPool } from './pool.ts'
@@ -41,9 +41,9 @@ const SELECT_REVOKES = `
  * Begins a transaction that may take long, one process after the other. At its end, default privileges let no other
  * role do anything with what it has created: a provider may let everybody with a public key be such a role.
  *
- * @param onWaiting is called with a sentence where another process is migrating
+ * @param onStep is called where another process is migrating
  */
-export async function beginMigration(address: Address, onWaiting?: OnWaiting): Promise<Transaction> {
+export async function beginMigration(address: Address, onStep: OnStep): Promise<Transaction> {
   const subject = describeDatabase(address)
   await using opened = new AsyncDisposableStack()
   const pool = opened.use(openPool(address, { max: 1 }))
@@ -52,7 +52,7 @@ export async function beginMigration(address: Address, onWaiting?: OnWaiting): P
   const transaction = opened.use(await pool.beginTransaction(WITHOUT_LIMITS))
   const { query, executeScript } = transaction
   const [[isFree] = []] = await query(`SELECT pg_try_advisory_xact_lock(${LOCK})`)
-  if (!isFree) onWaiting?.(`${subject} is being migrated by another process: waiting for it`)
+  if (!isFree) onStep(`${subject} is being migrated by another process: waiting for it`)
   await executeScript(`SELECT pg_advisory_xact_lock(${LOCK}); ${USE_SCHEMA}`)
   const [[objects] = ['']] = await query<[names: string]>(SELECT_OBJECTS)
   const running = opened.move()

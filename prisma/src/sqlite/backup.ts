@@ -1,7 +1,7 @@
 import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import path from 'node:path'
-import { type OnProgress, type Session, StorageError } from '../engine.ts'
+import { type OnStep, type Session, StorageError } from '../engine.ts'
 import { retry, TIMES } from '../patience.ts'
 import { locate, READ_SCHEMA } from './connection.ts'
 import { stateError, translate } from './errors.ts'
@@ -24,7 +24,7 @@ const MAX_ATTEMPTS = 5
  * Copies a SQLite file, in threads of its own. A process that is killed leaves a draft, `FILE.incomplete`, which the
  * next backup to this file removes.
  */
-export async function backup(file: string, target: string, onProgress?: OnProgress): Promise<void> {
+export async function backup(file: string, target: string, onStep: OnStep): Promise<void> {
   const folder = path.dirname(target)
   // The disk of the folder may not be mounted: creating the folder would put the backup on the wrong disk.
   if (!existsSync(folder)) throw new StorageError(`${folder} does not exist: create this folder, or mount its disk`)
@@ -33,11 +33,14 @@ export async function backup(file: string, target: string, onProgress?: OnProgre
   }
   if (existsSync(target)) throw taken(target)
   const draft = `${target}.incomplete`
+  const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
+  const reportSize = () => onStep(`copying the database: ${sizeOf(draft)} of at most ${sizeOf(file)} bytes`)
+  const timer = setInterval(reportSize, PROGRESS_INTERVAL)
   try {
     const copy = await createDraft(draft)
     let handle: FileHandle | undefined
     try {
-      await writeDraft(file, draft, copy, target, onProgress)
+      await writeDraft(file, draft, copy)
       // Windows syncs no file that is open to read only.
       handle = await open(draft, 'r+')
       await handle.sync()
@@ -52,16 +55,16 @@ export async function backup(file: string, target: string, onProgress?: OnProgre
       await handle?.close()
     }
   } catch (error) {
-    throw translate(error, target)
+    // The database is only read, so the disk that is full is that of the target.
+    const isFull = error instanceof StorageError && error.fault === 'disk-full'
+    throw isFull ? stateError(target, 'SQLITE_FULL', error) : translate(error, target)
+  } finally {
+    clearInterval(timer)
   }
 }
 
 function taken(target: string): StorageError {
   return new StorageError(`${target} already exists: choose another name for the copy`)
-}
-
-function inUse(draft: string): StorageError {
-  return new StorageError(`${draft} is being written by another backup: wait for it, or choose another name`)
 }
 
 /** Creates an empty draft and locks it, after removing one that no process has locked. Of several, one does. */
@@ -82,7 +85,9 @@ async function createDraft(draft: string): Promise<Session> {
       await removeDraft(draft, copy)
     } catch (error) {
       const { fault } = error as StorageError
-      if (fault === 'locked') throw inUse(draft)
+      if (fault === 'locked') {
+        throw new StorageError(`${draft} is being written by another backup: wait for it, or choose another name`)
+      }
       // One that is damaged has passed the lock too. Any other may have been removed by another backup meanwhile.
       if (fault === 'damaged') rmSync(draft, { force: true })
       else if (attempt === MAX_ATTEMPTS) throw error
@@ -120,27 +125,10 @@ export async function syncFolder(folder: string): Promise<void> {
 }
 
 /** Writes and checks a draft. */
-async function writeDraft(
-  file: string,
-  draft: string,
-  copy: Session,
-  target: string,
-  onProgress?: OnProgress,
-): Promise<void> {
-  const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0
-  const timer = onProgress && setInterval(() => onProgress(sizeOf(draft), sizeOf(file)), PROGRESS_INTERVAL)
-  try {
-    await using database = await openInThread(file, READ_DATABASE)
-    const url = locate(draft, 'rw', 'shared')
-    await retry(() => database.query('VACUUM INTO $1', url), TIMES.task)
-    const [[problem] = []] = await copy.query('PRAGMA integrity_check')
-    if (problem !== 'ok') throw new StorageError(`the copy ${draft} is damaged (${problem}): check the database`)
-  } catch (error) {
-    // The database is only read, so the disk that is full is that of the target.
-    throw error instanceof StorageError && error.fault === 'disk-full'
-      ? stateError(target, 'SQLITE_FULL', error)
-      : error
-  } finally {
-    clearInterval(timer)
-  }
+async function writeDraft(file: string, draft: string, copy: Session): Promise<void> {
+  await using database = await openInThread(file, READ_DATABASE)
+  const url = locate(draft, 'rw', 'shared')
+  await retry(() => database.query('VACUUM INTO $1', url), TIMES.task)
+  const [[problem] = []] = await copy.query('PRAGMA integrity_check')
+  if (problem !== 'ok') throw new StorageError(`the copy ${draft} is damaged (${problem}): check the database`)
 }

@@ -35,7 +35,7 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
     migrationsFolder: path.join(import.meta.dirname, '../../migrations'),
     open: async (options) => open(existingFile(file), options),
     create: () => createFile(file, hasOwnFolder),
-    backup: async (target, onProgress) => backup(existingFile(file), target, onProgress),
+    backup: async (target, onStep) => backup(existingFile(file), target, onStep),
     beginReading: async () => beginReading(existingFile(file)),
     beginWriting: async () => openInThread(existingFile(file), MIGRATION),
   }

@@ -257,16 +257,18 @@ describe('a PostgreSQL database', () => {
     const limited = `name ~ '^(statement|lock|idle_in_transaction_session|transaction)_timeout$' AND setting <> '0'`
     const script = `CREATE TABLE "Limited" AS SELECT name FROM pg_settings WHERE ${limited}`
     const unlock = await lock()
-    const reasons: string[] = []
-    const onWaiting = (reason: string) => reasons.push(reason)
-    const migrating = migrateDatabase(role.as(url), migrationsWith({ '9_limited': script }, 'postgresql'), {
-      onWaiting,
-    })
-    await Promise.race([migrating, until(() => reasons.length > 0)])
+    const steps: string[] = []
+    const folder = migrationsWith({ '9_limited': script }, 'postgresql')
+    const migrating = migrateDatabase(role.as(url), folder, (step) => steps.push(step))
+    await Promise.race([migrating, until(() => steps.length > 1)])
     await unlock()
     expect(await migrating).toEqual({ applied: ['9_limited'] })
     expect(await query(url, 'SELECT * FROM "Limited"')).toEqual([])
-    expect(reasons).toEqual([`${name} is being migrated by another process: waiting for it`])
+    expect(steps).toEqual([
+      'migrating the database; with many plants, this takes minutes',
+      `${name} is being migrated by another process: waiting for it`,
+      'applying the migration 9_limited, 1 of 1',
+    ])
   })
 
   test('grants nothing to others by default, and takes nothing that was granted later', async () => {

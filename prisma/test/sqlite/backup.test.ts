@@ -50,9 +50,11 @@ test('where the name of a backup is taken while it is made, that file stays, and
   // The copy waits for the lock of another process.
   const other = connect(file)
   other.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
-  const backup = expect(backupDatabase(url, copy)).rejects.toThrow('already exists')
+  const steps: string[] = []
+  const backup = expect(backupDatabase(url, copy, (step) => steps.push(step))).rejects.toThrow('already exists')
   const draft = `${copy}.incomplete`
   await until(() => existsSync(draft))
+  await until(() => steps.includes(`copying the database: 0 of at most ${statSync(file).size} bytes`))
   // Only its owner may read it.
   expect((statSync(draft).mode & 0o777).toString(8)).toBe('600')
   writeFileSync(copy, 'other')
