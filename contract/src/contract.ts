@@ -1,13 +1,13 @@
 import { initContract } from '@ts-rest/core'
 import * as z from 'zod'
-import { type CatalogueEntry, commonErrors } from './errors.ts'
+import { commonErrors } from './errors.ts'
 
 export { errorMessages, limits } from './errors.ts'
 
 /** The errors that only the operations that name them respond with. A new one has the next code of its status. */
 const ownErrors = {
   idTaken: { code: 40003, reason: 'The account already has a different plant with this id. Choose another id.' },
-} as const satisfies Record<string, CatalogueEntry>
+} as const
 
 /** Lists every error that the service responds with. */
 export const errorCatalogue = { ...commonErrors, ...ownErrors }
@@ -19,9 +19,6 @@ export type ErrorName = keyof typeof errorCatalogue
 export function statusOf(name: ErrorName): number {
   return Math.floor(errorCatalogue[name].code / 100)
 }
-
-/** A code of the error catalogue. */
-export type ErrorCode = (typeof errorCatalogue)[ErrorName]['code']
 
 /** The body of every error response, for any status and path. */
 export const ErrorSchema = z

@@ -50,13 +50,7 @@ export const commonErrors = {
     code: 50300,
     reason: 'The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`.',
   },
-} as const satisfies Record<string, CatalogueEntry>
-
-/** An entry of the error catalogue. */
-export interface CatalogueEntry {
-  readonly code: number
-  readonly reason: string
-}
+} as const
 
 /** The limits of the service that the fake of the SDK has too. */
 export const limits = {

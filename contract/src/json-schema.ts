@@ -47,12 +47,12 @@ export function rejectContract(place: string, reason: string): never {
 }
 
 /**
- * Describes a schema.
+ * Describes a schema, and adds those with an id to the components.
  *
  * @param place the operation and the path to the value, for error messages
  * @throws {Error} with the place and the fix, if it could not be sent or described exactly
  */
-export function describe(value: unknown, direction: Direction, place: string): Json {
+export function describe(components: Components, value: unknown, direction: Direction, place: string): JsonSchema {
   if (!(value instanceof z.ZodType)) return rejectContract(place, 'is not a JSON schema of zod 4; use z, or c.noBody()')
   const visited = new Map<z.core.$ZodTypes, [json: Json, where: string]>()
   try {
@@ -74,7 +74,15 @@ export function describe(value: unknown, direction: Direction, place: string): J
     for (const [schema, [json, where]] of visited) {
       if (!isSupported(schema, json, direction)) rejectContract(where, `this z.${schema._zod.def.type}() ${SUPPORTED}`)
     }
-    return JSON.parse(JSON.stringify(written), mergeNull)
+    // References to the definitions of a schema become references to the components of the document.
+    const text = JSON.stringify(written).replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/')
+    const { $defs = {}, $schema: _, ...json } = JSON.parse(text, mergeNull)
+    for (const [id, component] of Object.entries<JsonSchema>($defs)) {
+      const isSame = JSON.stringify(component) === JSON.stringify(components[id] ?? component)
+      if (!isSame) rejectContract(place, `another schema has the id ${id}; use one schema, or rename one`)
+      components[id] = component
+    }
+    return json
   } catch (error) {
     const { message } = error as Error
     if (message.startsWith(place)) throw error

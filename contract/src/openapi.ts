@@ -2,6 +2,7 @@
 import { type AppRoute, ContractNoBody, isAppRoute } from '@ts-rest/core'
 import * as z from 'zod'
 import { contract, type ErrorName, ErrorSchema, errorCatalogue, type OperationMetadata, statusOf } from './contract.ts'
+import { commonErrors } from './errors.ts'
 import { type Components, type Direction, describe, type JsonSchema, rejectContract } from './json-schema.ts'
 
 export { type Components, type JsonSchema, rejectContract } from './json-schema.ts'
@@ -70,7 +71,7 @@ export function createOpenApiDocument(operations: Record<string, unknown> = cont
   const components: Components = {}
   const paths = describePaths(routes, components)
   // Any path may respond with an `Error`, also one that no operation has.
-  describeIn(components, ErrorSchema, 'response', 'Error')
+  describe(components, ErrorSchema, 'response', 'Error')
   const groups = routes.flatMap(({ metadata }) => metadata.group ?? [])
   return {
     openapi: '3.1.1',
@@ -136,10 +137,8 @@ function bodyOf(route: AppRoute): object | undefined {
 /** Describes the operations of each path, by their method in lower case. */
 function describePaths(routes: readonly Route[], components: Components) {
   const paths: Record<string, Record<string, Operation>> = {}
-  const named = routes.flatMap(({ metadata }) => metadata.errors ?? [])
   for (const route of routes) {
-    const errors = ERROR_NAMES.filter((error) => isSent(error, route, named))
-    const operation = describeOperation(route, errors, components)
+    const operation = describeOperation(route, components)
     const template = route.path.replace(/:(\w+)/g, '{$1}')
     const method = route.method.toLowerCase()
     if (paths[template]?.[method])
@@ -149,15 +148,15 @@ function describePaths(routes: readonly Route[], components: Components) {
   return paths
 }
 
-/** Whether a route responds with an error. `named` are those of only some operations. */
-function isSent(error: ErrorName, route: Route, named: readonly ErrorName[]): boolean {
-  if (named.includes(error)) return route.metadata.errors?.includes(error) ?? false
+/** Whether a route responds with an error. */
+function isSent(error: ErrorName, route: Route): boolean {
   if (error === 'invalidQuery') return route.query !== undefined
-  return !['malformedJson', 'invalidBody'].includes(error) || bodyOf(route) !== undefined
+  if (error === 'malformedJson' || error === 'invalidBody') return bodyOf(route) !== undefined
+  return error in commonErrors || (route.metadata.errors ?? []).includes(error)
 }
 
 /** Describes an operation, and adds its components. */
-function describeOperation(route: Route, errors: readonly ErrorName[], components: Components) {
+function describeOperation(route: Route, components: Components) {
   const { name } = route
   const { scope, group, paged = false, idempotent = true } = route.metadata
   const inPath = describeParameters('path', route, components)
@@ -169,6 +168,7 @@ function describeOperation(route: Route, errors: readonly ErrorName[], component
   // parameter of a path names nothing.
   const before = { ...(route.pathParams !== undefined && { 404: ErrorSchema }), ...(body && BODY_ERRORS) }
   const hasVersion = 304 in route.responses
+  const errors = ERROR_NAMES.filter((error) => isSent(error, route))
   const responses = Object.entries({ ...before, ...route.responses }).map(([key, body]: [string, unknown]) => {
     const status = Number(key)
     const isPage = paged && status < 300
@@ -209,7 +209,7 @@ function describeParameters(kind: 'path' | 'query', route: Route, components: Co
   const inPath = kind === 'path' ? (route.path.match(/(?<=:)\w+/g) ?? []).toSorted() : []
   if (schema === undefined && inPath.length === 0) return []
   if (!(schema instanceof z.ZodObject)) return rejectContract(place, 'must be a z.object() with a field per parameter')
-  const { properties = {}, required = [] } = describeIn(components, schema, 'parameter', place)
+  const { properties = {}, required = [] } = describe(components, schema, 'parameter', place)
   const isOfPath = [Object.keys(properties), required].every((each) => each.toSorted().join() === inPath.join())
   if (kind === 'path' && !isOfPath) rejectContract(place, `must have the parameters of ${route.path}, all required`)
   return Object.entries(properties).map(([name, schema]) => {
@@ -218,23 +218,9 @@ function describeParameters(kind: 'path' | 'query', route: Route, components: Co
   })
 }
 
-/** Describes a schema, and adds those with an id to the components. */
-function describeIn(components: Components, value: unknown, direction: Direction, place: string): JsonSchema {
-  const text = JSON.stringify(describe(value, direction, place))
-  // References to the definitions of a schema become references to the components of the document.
-  const ofDocument = text.replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/')
-  const { $defs = {}, $schema: _, ...json } = JSON.parse(ofDocument)
-  for (const [id, component] of Object.entries<JsonSchema>($defs)) {
-    const isSame = JSON.stringify(component) === JSON.stringify(components[id] ?? component)
-    if (!isSame) rejectContract(place, `another schema has the id ${id}; use one schema, or rename one`)
-    components[id] = component
-  }
-  return json
-}
-
 /** Describes a JSON body, which must be of one of these types: an object or a list may grow. */
 function describeBody(value: unknown, direction: Direction, types: string[], place: string, components: Components) {
-  const schema = describeIn(components, value, direction, place)
+  const schema = describe(components, value, direction, place)
   const { type = '' } = components[schema.$ref?.split('/').at(-1) ?? ''] ?? schema
   if (!types.includes(String(type))) rejectContract(place, `must be an ${types.join(' or an ')}; change its schema`)
   return schema

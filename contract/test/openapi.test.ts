@@ -102,11 +102,11 @@ test('operations added to the contract are described completely, in a valid docu
   const pathParams = z.object({ bed: Int64TextSchema })
   const one = { path: '/beds/:bed', pathParams, metadata: { scope: 'write' } }
   const bed = z.object({ size: Int64Schema.nullable().meta({ examples: [2] }), note: TextSchema.nullish() })
-  const responses = { 200: PlantSchema, 401: ErrorSchema }
+  const responses = { 200: PlantSchema, 400: ErrorSchema }
   const operations = {
     // Only operations that name such an error respond with it.
-    getBed: { ...one, method: 'GET', responses, metadata: { scope: 'read', errors: ['tokenEnded'] } },
-    removeBed: { ...one, method: 'DELETE', responses: { 204: c.noBody(), 401: ErrorSchema } },
+    getBed: { ...one, method: 'GET', responses, metadata: { scope: 'read', errors: ['idTaken'] } },
+    removeBed: { ...one, method: 'DELETE', responses: { 204: c.noBody(), 400: ErrorSchema } },
     addBed: { ...one, method: 'POST', body: bed, responses, metadata: { scope: 'write', idempotent: false } },
   }
   const { paths } = served(operations)
@@ -121,11 +121,11 @@ test('operations added to the contract are described completely, in a valid docu
     parameters: [
       { in: 'path', name: 'bed', required: true, schema: int64, description: expect.stringMatching(/int64/) },
     ],
-    responses: { 200: content(refer('Plant')), 401: { description: expect.stringContaining('40103') } },
+    responses: { 200: content(refer('Plant')), 400: { description: expect.stringContaining('40003') } },
   })
   // Only the path of a repeated DELETE can be invalid, which the first one was too.
-  const others = { description: expect.not.stringContaining('40103') }
-  const removed = { 204: expect.not.objectContaining({ content: expect.anything() }), 404: {}, 401: others }
+  const others = { description: expect.not.stringContaining('40003') }
+  const removed = { 204: expect.not.objectContaining({ content: expect.anything() }), 404: {}, 400: others }
   expect(remove).toMatchObject({ 'x-idempotent': true, responses: removed })
   expect(add).toMatchObject({ 'x-idempotent': false, description: expect.stringContaining('check') })
   const size = { type: ['integer', 'null'], format: 'int64', examples: [2] }
