@@ -41,21 +41,15 @@ export const TIMES = {
  * pauses leave the event loop free.
  *
  * @param patience how long to retry, in milliseconds; 0: not at all
- * @param mayRetry whether what failed may be retried, which its error alone does not tell. Default: it may
  * @throws {unknown} the operation's last error
  */
-export async function retry<Result>(
-  run: () => Promise<Result>,
-  patience: number,
-  mayRetry: (error: unknown) => boolean = () => true,
-): Promise<Result> {
+export async function retry<Result>(run: () => Promise<Result>, patience: number): Promise<Result> {
   const end = performance.now() + patience
   for (let pause = 1; ; pause *= 2) {
     try {
       return await run()
     } catch (error) {
-      const isTemporary = error instanceof StorageError && error.isTemporary && mayRetry(error)
-      if (!isTemporary || performance.now() >= end) throw error
+      if (!(error instanceof StorageError && error.isTemporary) || performance.now() >= end) throw error
       const longest = error.fault === 'locked' ? TIMES.lockPause : TIMES.pause
       await sleep(Math.min(Math.min(pause, longest) * (0.5 + Math.random()), end - performance.now()))
     }
@@ -91,19 +85,12 @@ export async function limitTime<Result>(
  * - closed, once a write is late, which fails: new ones fail immediately, until its outcome arrives. Otherwise each batch
  *   of plants would wait as long as the one before it, one after the other.
  *
- * Besides, it is suspect from a write that failed because of the database to the next one that succeeds. Clients stop
- * writing to a server that is not ready, so this may be that of a probe.
+ * Besides, it is suspect from a write that failed because of the database to one that begins later and succeeds. Clients
+ * stop writing to a server that is not ready, so this may be that of a probe, which writes for real only then.
+ *
+ * Runs a write, or a probe in its place, and retries it as {@link retry} does.
  */
-export interface WriteGate {
-  /** Runs a write, and retries it as {@link retry} does. */
-  run<Result>(write: () => Promise<Result>, mayRetry?: (error: unknown) => boolean): Promise<Result>
-  /**
-   * Probes as a write of a request does.
-   *
-   * @param write what a probe runs instead of a write: one that writes for real if the gate is suspect
-   */
-  probe(write: (isSuspect: boolean) => Promise<void>): Promise<void>
-}
+export type WriteGate = <Result>(write: (isSuspect: boolean) => Promise<Result>) => Promise<Result>
 
 /**
  * Creates the gate of a database, open.
@@ -117,10 +104,10 @@ export function createWriteGate(patience: number, lateError: () => StorageError)
   let late = 0
   let isSuspect = false
 
-  /** @param isWritten whether it writes, if it succeeds */
-  async function pass<Result>(write: () => Promise<Result>, isWritten = true): Promise<Result> {
+  async function pass<Result>(write: (isSuspect: boolean) => Promise<Result>): Promise<Result> {
     if (late > 0) throw lateError()
-    const running = write()
+    const wasSuspect = isSuspect
+    const running = write(wasSuspect)
     const giveUp = () => {
       late++
       const end = () => late--
@@ -129,7 +116,7 @@ export function createWriteGate(patience: number, lateError: () => StorageError)
     }
     try {
       const result = await limitTime(running, limit, giveUp)
-      if (isWritten) isSuspect = false
+      if (wasSuspect) isSuspect = false
       return result
     } catch (error) {
       // A lock says nothing about what comes after it, nor does a mistake in SQL.
@@ -138,12 +125,5 @@ export function createWriteGate(patience: number, lateError: () => StorageError)
     }
   }
 
-  return {
-    run: (write, mayRetry) => retry(() => pass(write), patience, mayRetry),
-    probe: (write) =>
-      retry(() => {
-        const writes = isSuspect
-        return pass(() => write(writes), writes)
-      }, TIMES.request),
-  }
+  return (write) => retry(() => pass(write), patience)
 }

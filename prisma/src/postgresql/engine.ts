@@ -14,7 +14,6 @@ import { StorageError } from '../engine.ts'
 import { attemptLimit, createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
 import { type ClientAdapter, createPrisma, toStatement } from '../prisma-client.ts'
 import { type Address, describeDatabase } from './address.ts'
-import { mayHaveHappened } from './errors.ts'
 import { checkGuarantees } from './guarantees.ts'
 import { beginMigration } from './migration.ts'
 import { openPool, openSharedPool, type Pool, type Query } from './pool.ts'
@@ -64,13 +63,10 @@ async function open(address: Address, { patience = TIMES.request }: OpenOptions)
   await retry(() => check(true).catch(acceptLock), TIMES.task)
   const [[schemaName] = ['']] = await pool.query<[string]>(`SELECT nspname FROM pg_namespace WHERE oid = ${SCHEMA}`)
   const gate = createWriteGate(patience, pool.lateError)
-  const run: RunStatement = (statement, query) => {
-    if (statement.kind === 'read') {
-      return retry(() => limitTime(runRead(pool, statement, query), limit, pool.lateError), patience)
-    }
-    const { attempt, mayRetry } = prepareWrite(pool, statement, query)
-    return gate.run(attempt, mayRetry)
-  }
+  const run: RunStatement = (statement, query) =>
+    statement.kind === 'read'
+      ? retry(() => limitTime(runRead(pool, statement, query), limit, pool.lateError), patience)
+      : gate(() => runWrite(pool, statement, query))
   const runNamed = (statement: ReadStatement | WriteStatement, values: SqlValue[]) =>
     run(statement, { name: address.isPooled ? undefined : NAMES.get(statement), text: statement.sql, values })
   const adapter = await createClientAdapter(run, schemaName)
@@ -80,7 +76,7 @@ async function open(address: Address, { patience = TIMES.request }: OpenOptions)
       (await runNamed(statement, values)).rows as Row[],
     write: async (statement, values) => (await runNamed(statement, values)).rowCount ?? 0,
     prisma: createPrisma(PrismaClient, adapter),
-    probe: () => gate.probe(check),
+    probe: () => gate(check),
     close: () => running.disposeAsync(),
   }
 }
@@ -110,24 +106,18 @@ async function runRead(pool: Pool, statement: ReadStatement, query: Query): Prom
 }
 
 /**
- * Prepares a statement that writes: as it is if it has its condition, any other in a transaction, whose commit fails
- * where it would not be durable. It may be retried where it says that it may run twice, or it cannot have happened.
+ * Runs a statement that writes: as it is if it has its condition and may run twice, any other in a transaction, whose
+ * commit fails where it would not be durable. A commit that failed may have happened.
  */
-function prepareWrite(pool: Pool, statement: WriteStatement, query: Query) {
-  const hasCondition = NAMES.has(statement)
-  let isCommitting = false
-  const inTransaction = async () => {
-    await using transaction = await pool.beginTransaction()
-    const result = await transaction.run(query)
-    isCommitting = true
-    await transaction.commit()
-    return result
-  }
-  const hasHappened = (error: unknown) => (hasCondition ? mayHaveHappened(error) : isCommitting)
-  return {
-    attempt: () => (hasCondition ? pool.run(query) : inTransaction()),
-    mayRetry: (error: unknown) => statement.mayRunTwice || !hasHappened(error),
-  }
+async function runWrite(pool: Pool, statement: WriteStatement, query: Query): Promise<Rows> {
+  if (statement.mayRunTwice && NAMES.has(statement)) return pool.run(query)
+  await using transaction = await pool.beginTransaction()
+  const result = await transaction.run(query)
+  await transaction.commit().catch((error) => {
+    if (statement.mayRunTwice || !(error instanceof StorageError)) throw error
+    throw new StorageError(error.message, { ...error, isTemporary: false, cause: error })
+  })
+  return result
 }
 
 /** What a statement returns. */

@@ -5,9 +5,6 @@ const soon = (fault: StorageFault = 'unavailable'): StorageErrorFields => ({ fau
 /** A server that stops, starts, or was demoted, and a connection that it has ended. */
 const later = (fault: StorageFault = 'unavailable'): StorageErrorFields => ({ fault, retryAfter: 5, isTemporary: true })
 
-/** Nothing is known of what was sent: it may have happened. */
-const LOST =
-  /^(ECONN(RESET|ABORTED)|EPIPE|ETIMEDOUT) |Query read timeout|Connection terminated|Client has encountered|Client was closed|^ (read|write) E/
 const CHECK = 'check that PostgreSQL runs there, DATABASE_URL and the firewall'
 const UNREACHABLE = `does not respond: ${CHECK}`
 
@@ -73,8 +70,11 @@ const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: Part
     'cannot be reached over TLS: check sslmode and the certificates ($)',
   ],
   [/^(57P03|08\w{3}|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENOENT) /, `cannot be reached ($): ${CHECK}`, later()],
-  [LOST, UNREACHABLE, later()],
-  [/^(57P0[125]|25P0[34]|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL) |^ (time|connect E)/, UNREACHABLE, later()],
+  [
+    /^(57P0[125]|25P0[34]|ECONN(RESET|ABORTED)|EPIPE|ETIMEDOUT|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL) |^ (time|(connect|read|write) E)|Query read timeout|Connection terminated|Client has encountered|Client was closed/,
+    UNREACHABLE,
+    later(),
+  ],
 ]
 
 /** Returns the code of an error and its message, with a space between. */
@@ -110,9 +110,4 @@ export function lateError(subject: string, full?: number, isTemporary = false): 
   const waiting = `keeps all ${full} connections of this server waiting (connection_limit)`
   const advice = 'see pg_stat_activity and pg_locks for what they wait for, raise the limit, or check the network'
   return new StorageError(`${subject} ${waiting}: ${advice}`, { retryAfter: 1, isTemporary })
-}
-
-/** Returns whether what failed may have happened all the same: nothing came back. */
-export function mayHaveHappened(error: unknown): boolean {
-  return LOST.test(describeError((error as Error).cause ?? error))
 }

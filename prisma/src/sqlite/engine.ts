@@ -92,7 +92,7 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
   const run: RunStatement = ({ kind, sql }, ...options) =>
     kind === 'read'
       ? retry(async () => reader.run(sql, ...options), patience).catch(noteDamage)
-      : gate.run(() => write('runDurably', sql, ...options))
+      : gate(() => write('runDurably', sql, ...options))
 
   const running = opened.move()
   return {
@@ -103,7 +103,7 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
 
     // Of no plants. A page is written where a write has failed, or the disk looks full or read-only.
     probe: () =>
-      gate.probe(async (isSuspect) => {
+      gate(async (isSuspect) => {
         const command = isSuspect || (await looksUnwritable(file)) ? 'runDurably' : 'run'
         await write(command, statements.insertPlants.sql, ['[]'])
       }),

@@ -103,22 +103,21 @@ testOrders(
       const number = ++numbers
       let begins = 0
       let isWriting = !isProbe
+      let wasSuspect = false
       const isClosed = thread.late.size > 0
-      const send = () => {
+      const send = (isSuspect: boolean) => {
         order.expect(thread.late.size === 0, 'a write begins while one is late')
+        order.expect(isSuspect === server.isSuspect, `the gate is taken for suspect: ${isSuspect}`)
         begins++
+        wasSuspect = isSuspect
+        if (isProbe) isWriting = isSuspect
         return writer.send(isWriting ? 'runDurably' : 'run', String(number), [fate])
-      }
-      const probe = async (isSuspect: boolean) => {
-        order.expect(isSuspect === server.isSuspect, `a probe takes the gate for suspect: ${isSuspect}`)
-        isWriting = isSuspect
-        await send()
       }
       const times = () => stored.filter((each) => each === number).length
       try {
-        const result = await (isProbe ? gate.probe(probe) : gate.run(send))
-        if (isWriting) server.isSuspect = false
-        order.expect(isProbe || Number(result) === number, `${number} gets the result of ${result}`)
+        const result = await gate(send)
+        if (wasSuspect) server.isSuspect = false
+        order.expect(Number(result) === number, `${number} gets the result of ${result}`)
         order.expect(times() === (isWriting ? 1 : 0), `${number} is confirmed, and stored ${times()} times`)
       } catch (error) {
         const isLate = error === late && thread.running.has(number)
