@@ -1,5 +1,6 @@
 // Everything that this file exports is public: `index.ts` exports all of it.
-import { prepareCall, sendCall } from './call.ts'
+import { sendCall } from './attempts.ts'
+import { prepareCall } from './call.ts'
 import type { PlantStoreError, ResponseHead } from './errors.ts'
 import type { ConditionalOperationName, Operations, PagedOperationName } from './generated/operations.ts'
 import { type OperationName, routes } from './generated/routes.ts'

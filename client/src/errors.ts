@@ -2,7 +2,6 @@
 // biome-ignore-all lint/complexity/noThisInStatic: `this` is the class on the right of `instanceof`, often a derived one.
 import type { ErrorCode } from './generated/error-codes.ts'
 import type { ErrorBody } from './generated/types.ts'
-import { isRetryable } from './retry.ts'
 
 /** What errors and responses know of their call. */
 export interface CallInfo {
@@ -10,10 +9,6 @@ export interface CallInfo {
   readonly url: string
   /** How many requests were sent. */
   readonly attempts: number
-  /** Whether a request that may have been processed can be sent again. Default: true. */
-  readonly idempotent?: boolean | undefined
-  /** Whether a function can be asked for a token once more, after a 401. Default: false. */
-  readonly renewable?: boolean | undefined
   /** The failure of the attempt before. */
   readonly lastFailure?: PlantStoreError | undefined
 }
@@ -76,8 +71,7 @@ abstract class BaseError extends Error {
     const { method, url, attempts = 0, lastFailure } = call
     // `fields` is also the `ErrorOptions` of `Error`, which takes its `cause` and ignores the rest.
     super(url ? `${method} ${shorten(url)}: ${detail}${attempts > 1 ? ` (attempt ${attempts})` : ''}` : detail, fields)
-    const retryable = isRetryable({ kind, detail, ...fields }, call)
-    Object.assign(this, { kind, method, url, attempts, detail, retryable, ...fields })
+    Object.assign(this, { kind, method, url, attempts, detail, retryable: false, ...fields })
     // Not enumerable, because they may have a secret: `console.log`, `{ ...error }` and `toJSON` leave them out.
     const hidden = { headers: { value: headers }, reason: { value: reason }, lastFailure: { value: lastFailure } }
     Object.defineProperties(this, hidden)
@@ -170,7 +164,7 @@ export class MalformedResponseError extends ResponseError {
   /** @internal */
   constructor(reason: string, head: ResponseHead, call: CallInfo, text = '', isCut = false) {
     const detail = `responded ${head.status} with ${shorten(reason)}${text && `: ${text}`}`
-    super('malformed-response', detail, call, { ...head, text: text || undefined, ...(isCut && { retryable: true }) })
+    super('malformed-response', detail, call, { ...head, text: text || undefined, retryable: isCut })
   }
 }
 

@@ -1,19 +1,6 @@
 /** Which failures are retried, when, and how often. */
-
-/** What decides whether a failure is retried: fields of an error, and of its response. */
-interface Failure {
-  readonly kind: string
-  readonly detail: string
-  readonly status?: number | undefined
-  readonly retryAfterMs?: number | undefined
-}
-
-/** The retries that a call has had, what the last of them cost, and what decides about the next. */
-export interface Retries {
-  readonly settings: { token: unknown; retries: number; retryDelay?: number | undefined; budget: { spent: number } }
-  retries: number
-  lastCost?: number
-}
+import type { Call } from './call.ts'
+import type { PlantStoreError, ResponseHead } from './errors.ts'
 
 /** The kinds and statuses of temporary failures: from 520 on those of a CDN that does not reach the service. */
 const TEMPORARY = /^(connection|timeout|token|408|429|50[0234]|52[0-4]|530)$/
@@ -54,13 +41,15 @@ const SHED_DELAY = 1_000
 const MAX_DELAY = 5_000
 
 /** Decides whether a failure may be temporary, and its request can be sent again. */
-export function isRetryable(
-  { kind, detail, status, retryAfterMs = 0 }: Failure,
-  call: { idempotent?: boolean | undefined; renewable?: boolean | undefined },
-): boolean {
-  if (kind === 'api' && status === 401) return call.renewable ?? false
+export function isRetryable(error: PlantStoreError, { route, renewable }: Call): boolean {
+  const { kind, detail } = error
+  const { status, retryAfterMs = 0 } = error as Partial<ResponseHead>
+  if (kind === 'api' && status === 401) return renewable
+  if (kind === 'malformed-response' && error.retryable) return true
   if (!TEMPORARY.test(`${status ?? kind}`) || retryAfterMs > MAX_RETRY_AFTER) return false
-  if (call.idempotent === false && !NOT_PROCESSED.test(kind + status)) return false
+  if (route.idempotent === false && !NOT_PROCESSED.test(kind + status)) return false
+  // A token that cannot be sent has no cause.
+  if (kind === 'token') return 'cause' in error
   return kind !== 'connection' || !PERMANENT.test(detail)
 }
 
@@ -68,7 +57,8 @@ export function isRetryable(
  * Takes the next retry of a call, after a failure that is retryable. Returns the delay before it in milliseconds; undefined
  * if there is none left.
  */
-export function takeRetry({ status, retryAfterMs }: Partial<Failure>, call: Retries): number | undefined {
+export function takeRetry(error: PlantStoreError, call: Call): number | undefined {
+  const { status, retryAfterMs } = error as Partial<ResponseHead>
   const isShed = status === 429 || (status === 503 && retryAfterMs !== undefined)
   const cost = isShed ? SHED_COST : COST
   const { token, retries, budget, retryDelay = isShed ? SHED_DELAY : DELAY } = call.settings
@@ -86,6 +76,6 @@ export function takeRetry({ status, retryAfterMs }: Partial<Failure>, call: Retr
 }
 
 /** Gives back what the last retry of a call that succeeded has cost: the service works. Any other success brings back 1. */
-export function recordSuccess({ settings: { budget }, lastCost = 1 }: Retries): void {
+export function recordSuccess({ settings: { budget }, lastCost = 1 }: Call): void {
   budget.spent = Math.max(0, budget.spent - lastCost)
 }

@@ -1,8 +1,8 @@
+import type { Call } from '../call.ts'
 import { ApiError, type CallInfo, MalformedResponseError, type ResponseHead, type ResponseHeaders } from '../errors.ts'
 import type { ErrorBody } from '../generated/types.ts'
 import type { FetchResponse } from '../options.ts'
 import { isObject, observe, orUndefined } from '../values.ts'
-import type { Route } from './request.ts'
 
 /**
  * Reads the head of a response. Its status is 0 if `fetch` has followed a redirect, which hides that of the service.
@@ -61,25 +61,19 @@ export async function readText(response: FetchResponse, limit: number, head: Res
   throw new MalformedResponseError(`more than ${limit} bytes; raise maxResponseBytes`, head, call)
 }
 
-/** What a call expects of its response. */
-export interface Returns extends Pick<Route, 'status' | 'returns' | 'parse'> {
-  /** Whether the request had a condition, which a hook may have added, so that a 304 is expected too. */
-  isConditional?: boolean
-}
-
 /**
  * Reads the data of a response. Its fields are not checked, so that a later service may add some.
  *
  * @throws {ApiError} if the service responded with an error
  * @throws {MalformedResponseError} if the response is not the service's
  */
-export function readData(text: string, head: ResponseHead, call: CallInfo & Returns, url: string | undefined): unknown {
+export function readData(text: string, head: ResponseHead, call: Call, url: string | undefined): unknown {
   const { status, headers } = head
-  const { returns, parse = JSON.parse } = call
+  const { status: success, returns, parse = JSON.parse, idempotent } = call.route
   if (status === 304 && call.isConditional) return undefined
-  if (status === call.status && !returns) return undefined
+  if (status === success && !returns) return undefined
   const data = orUndefined(() => parse(text))
-  if (status === call.status && (returns === 'array' ? Array.isArray(data) : isObject(data))) return data
+  if (status === success && (returns === 'array' ? Array.isArray(data) : isObject(data))) return data
   if (status >= 400 && isObject(data) && Number.isInteger(data['error']) && typeof data['message'] === 'string') {
     throw new ApiError(data as unknown as ErrorBody, head, call)
   }
@@ -90,7 +84,7 @@ export function readData(text: string, head: ResponseHead, call: CallInfo & Retu
   // JSON of a client error may have personal data, which does not belong in a message.
   const start = status >= 500 || (!isJson && !data) ? text.slice(0, 2000).replace(/\s+/g, ' ').trim().slice(0, 200) : ''
   // A proxy that speaks HTTP/1.0 ends a response that breaks off like one that is complete.
-  const isCut = status === call.status && isJson && data === undefined && call.idempotent !== false
+  const isCut = status === success && isJson && data === undefined && idempotent !== false
   throw new MalformedResponseError(reason, head, call, start, isCut)
 }
 
