@@ -64,7 +64,7 @@ export function open(file: string, onLocked = (_cause: unknown) => {}): SqlDrive
     }
   }
   const executeScript = async (script: string) => watched(() => connection.executeScript(script))
-  const adapter = createClientAdapter(async ({ sql }, ...options) => watched(() => connection.run(sql, ...options)))
+  const adapter = createClientAdapter(async ({ sql }, values) => watched(() => connection.run(sql, values)))
   return {
     ...adapter,
     adapterName: '@plant-store/prisma',

@@ -177,14 +177,14 @@ describe('on PostgreSQL', () => {
   })
 })
 
-test('no source but those of the adapter of Prisma Client looks at the text of a statement', () => {
+test('no source looks at the text of a statement but that of Prisma Client, and the driver at its parameters', () => {
   const folder = new URL('../src/', import.meta.url)
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   const sources = names.filter((name) => name.endsWith('.ts') && !name.startsWith('generated'))
   const looks =
     /\b(sql|query\.text)\.(\w+With|at|char\w+|includes|indexOf|match\w*|replace\w*|s\w+|trim\w*)\(|\.(exec|test)\((\w+\.)?(sql|query\.text)\b/
   const looking = sources.filter((name) => looks.test(readFileSync(new URL(name, folder), 'utf8')))
-  expect(looking.sort()).toEqual(['prisma-client.ts', 'sqlite/prisma-adapter.ts'])
+  expect(looking.sort()).toEqual(['prisma-client.ts', 'sqlite/connection.ts'])
 })
 
 describe('on SQLite', () => {

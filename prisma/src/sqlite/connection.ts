@@ -12,17 +12,14 @@ export interface Result {
   readonly rows: Value[][]
   /** How many rows it has changed; of one that returns rows: how many it returned. */
   readonly changes: number
-  /** None unless they were asked for. The type is the one that the schema names; null: it is an expression. */
+  /** Reading them costs as much as a row. The type is the one that the schema names; null: it is an expression. */
   readonly columns: readonly Pick<StatementColumnMetadata, 'name' | 'type'>[]
 }
 
-/** What a statement takes: values for `$1`, `$2` and so on or, as Prisma Client writes them, for each `?`. */
-export type Parameters = readonly unknown[] | { readonly inOrder: readonly unknown[] }
-
 /** A connection to a file, which blocks the thread while it works. */
 export interface FileConnection {
-  /** @param needsColumns whether to return the columns too, which costs as much as a row. Default: false. */
-  run(sql: string, parameters?: Parameters, needsColumns?: boolean): Result
+  /** @param values for `$1`, `$2` and so on or, as Prisma Client writes them, for each `?` */
+  run(sql: string, values?: readonly SQLInputValue[]): Result
   executeScript(script: string): void
   close(): void
 }
@@ -34,6 +31,8 @@ export interface ConnectOptions {
   readonly timeout?: number
   /** Default: private. */
   readonly cache?: Cache | undefined
+  /** The first statements. At the first one that reads the schema, SQLite opens the log and its index. */
+  readonly script?: string
 }
 
 /** Whether connections of this process share what they read, and its locks. */
@@ -44,7 +43,7 @@ export function locate(file: string, mode: 'ro' | 'rw', cache: Cache = 'private'
   return `${pathToFileURL(file)}?mode=${mode}&cache=${cache}`
 }
 
-/** Reads the schema. At the first statement, SQLite opens the log and its index. */
+/** Reads the schema. */
 export const READ_SCHEMA = 'SELECT 1 FROM sqlite_schema'
 
 /** How many statements stay prepared: those of requests, and some of Prisma Client, which writes a new one for each list. */
@@ -53,9 +52,12 @@ const MAX_PREPARED = 100
 /**
  * Connects to a SQLite file that exists.
  *
- * @throws {StorageError} if it cannot be opened
+ * @throws {StorageError} if it cannot be opened, or a first statement fails
  */
-export function connect(file: string, { readonly = false, timeout = 0, cache }: ConnectOptions = {}): FileConnection {
+export function connect(
+  file: string,
+  { readonly = false, timeout = 0, cache, script = '' }: ConnectOptions = {},
+): FileConnection {
   const translated = <Result>(operation: () => Result): Result => {
     try {
       return operation()
@@ -71,42 +73,51 @@ export function connect(file: string, { readonly = false, timeout = 0, cache }: 
 
   /** This takes 10 to 30 microseconds. */
   function prepare(sql: string) {
-    const statement = sqlite.prepare(sql)
+    const statement = sqlite.prepare(numberByPosition(sql))
     if (prepared.size === MAX_PREPARED) prepared.clear()
     const added = { statement, returnsRows: statement.columns().length > 0 }
     prepared.set(sql, added)
     return added
   }
 
-  function run(sql: string, parameters: Parameters, needsColumns: boolean): Result {
+  function run(sql: string, values: readonly SQLInputValue[]): Result {
     const { statement, returnsRows } = prepared.get(sql) ?? prepare(sql)
-    const values = toInput(parameters)
     if (!returnsRows) return { rows: [], changes: Number(statement.run(...values).changes), columns: [] }
     const rows = statement.all(...values) as unknown as Value[][]
-    return { rows, changes: rows.length, columns: needsColumns ? statement.columns() : [] }
+    return {
+      rows,
+      changes: rows.length,
+      get columns() {
+        return statement.columns()
+      },
+    }
   }
 
-  return {
-    run: (sql, parameters = [], needsColumns = false) =>
+  const connection: FileConnection = {
+    run: (sql, values = []) =>
       translated(() => {
         try {
-          return run(sql, parameters, needsColumns)
+          return run(sql, values)
         } catch (error) {
           if (codeOf(error) !== 'SQLITE_ERROR') throw error
           // Another program may have changed the schema: a statement that cannot be prepared does not read it again.
           sqlite.exec(READ_SCHEMA)
-          return run(sql, parameters, needsColumns)
+          return run(sql, values)
         }
       }),
     executeScript: (script) => translated(() => sqlite.exec(script)),
     close: () => sqlite.close(),
   }
+  try {
+    connection.executeScript(script)
+    return connection
+  } catch (error) {
+    connection.close()
+    throw error
+  }
 }
 
-/** The driver takes `$1`, `$2` and so on as one object. */
-function toInput(parameters: Parameters): SQLInputValue[] {
-  const numbered = (values: readonly unknown[]) => [
-    Object.fromEntries(values.map((value, index) => [index + 1, value])),
-  ]
-  return ('inOrder' in parameters ? parameters.inOrder : numbered(parameters)) as SQLInputValue[]
+/** Writes `$1` as `?1`, whose values the driver takes in order. Texts in quotes stay. */
+function numberByPosition(sql: string): string {
+  return sql.replace(/'[^']*'|\$(?=\d)/g, (part) => (part === '$' ? '?' : part))
 }

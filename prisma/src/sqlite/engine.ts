@@ -71,8 +71,7 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
   const writer = await openWriter(file)
   // A disk that does not respond must not keep it waiting.
   opened.defer(() => limitTime(writer.close(), TIMES.closeFile, lateError).catch(() => {}))
-  const openReader = async () =>
-    connectGuarded(file, { readonly: true }, ({ run }) => void run(READ_SCHEMA), writer.files)
+  const openReader = async () => connectGuarded(file, { readonly: true, script: READ_SCHEMA }, writer.files)
   const reader = await retry(openReader, TIMES.task)
   const gate = createWriteGate(patience, lateError)
   let damage: unknown
@@ -89,10 +88,10 @@ async function open(file: string, { patience = TIMES.request }: OpenOptions): Pr
   }
 
   // A statement that fails because the file is locked has done nothing, and nothing else is retried.
-  const run: RunStatement = ({ kind, sql }, ...options) =>
+  const run: RunStatement = ({ kind, sql }, values) =>
     kind === 'read'
-      ? retry(async () => reader.run(sql, ...options), patience).catch(noteDamage)
-      : gate(() => write('runDurably', sql, ...options))
+      ? retry(async () => reader.run(sql, values), patience).catch(noteDamage)
+      : gate(() => write('runDurably', sql, values))
 
   const running = opened.move()
   return {
@@ -163,13 +162,7 @@ async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
 async function beginReading(file: string): Promise<Session> {
   const sizeOf = (suffix: string) => statOf(file + suffix)?.size ?? 0
   if (sizeOf('-wal') > 0 || sizeOf('-journal') > 0) return openInThread(file, READ_ONLY)
-  const { run, executeScript, close } = connect(file)
-  try {
-    executeScript(READ_ONLY)
-  } catch (error) {
-    close()
-    throw error
-  }
+  const { run, executeScript, close } = connect(file, { script: READ_ONLY })
   return {
     query: async <Row>(sql: string, ...values: SqlValue[]) => run(sql, values).rows as Row[],
     executeScript: async (script) => executeScript(script),

@@ -41,13 +41,11 @@ export interface GuardedConnection extends FileConnection {
 /**
  * Connects to a SQLite file.
  *
- * @param initialize runs the first statement, at which SQLite opens the other files
  * @param known the files, if another connection has opened them before
  */
 export function connectGuarded(
   file: string,
   options: ConnectOptions,
-  initialize: (connection: FileConnection) => void,
   known?: readonly OpenedFile[],
 ): GuardedConnection {
   // It may be replaced while it is opened.
@@ -55,12 +53,6 @@ export function connectGuarded(
   const moved = createGuard(opened)()
   if (moved) throw stateError(moved.name, MOVED)
   const connection = connect(file, options)
-  try {
-    initialize(connection)
-  } catch (error) {
-    connection.close()
-    throw error
-  }
   const others = [`${file}-wal`, `${file}-shm`].map((name) => ({ name, inode: inodeOf(name) }))
   const files = known ?? [...opened, ...others.filter(({ inode }) => inode !== undefined)]
   const findMoved = createGuard(files)

@@ -1,16 +1,16 @@
+import type { SQLInputValue } from 'node:sqlite'
 import type { ArgType, ColumnType, SqlQuery, SqlResultSet } from '@prisma/driver-adapter-utils'
 import { ColumnTypeEnum, DriverAdapterError } from '@prisma/driver-adapter-utils'
 import type { ReadStatement, WriteStatement } from '../engine.ts'
 import { StorageError } from '../engine.ts'
 import { type ClientAdapter, toStatement } from '../prisma-client.ts'
-import type { Parameters, Result, Value } from './connection.ts'
+import type { Result, Value } from './connection.ts'
 import { codeOf } from './errors.ts'
 
 /** Runs a statement of Prisma Client as what it says. */
 export type RunStatement = (
   statement: ReadStatement | WriteStatement,
-  parameters: Parameters,
-  needsColumns?: boolean,
+  values: readonly SQLInputValue[],
 ) => Promise<Result>
 
 /**
@@ -19,24 +19,19 @@ export type RunStatement = (
  * (https://github.com/prisma/orm/issues/29933).
  */
 export function createClientAdapter(run: RunStatement): ClientAdapter {
-  const runQuery = async (query: SqlQuery, needsColumns?: boolean) => {
+  const runQuery = async ({ sql, args, argTypes }: SqlQuery) => {
+    const values = args.map((value, index) => toValue(value, argTypes[index]))
     try {
-      return await run(toStatement(query.sql), toParameters(query), needsColumns)
+      return await run(toStatement(sql), values)
     } catch (error) {
       throw toDriverError(error)
     }
   }
   return {
     provider: 'sqlite',
-    queryRaw: async (query) => toResultSet(await runQuery(query, true)),
+    queryRaw: async (query) => toResultSet(await runQuery(query)),
     executeRaw: async (query) => (await runQuery(query)).changes,
   }
-}
-
-/** Returns the parameters of a query: those of Prisma Client are `?`, in SQL for both engines they are `$1`. */
-function toParameters({ sql, args, argTypes }: SqlQuery): Parameters {
-  const values = args.map((value, index) => toParameter(value, argTypes[index]))
-  return /\$1\b/.test(sql) ? values : { inOrder: values }
 }
 
 /** Writes a time as Prisma stores it, as text with an offset. */
@@ -44,10 +39,10 @@ function writeTime(time: Date): string {
   return time.toISOString().replace('Z', '+00:00')
 }
 
-function toParameter(value: unknown, type: ArgType | undefined): unknown {
+function toValue(value: unknown, type: ArgType | undefined): SQLInputValue {
   if (typeof value === 'boolean') return Number(value)
   if (value instanceof Date) return writeTime(value)
-  if (typeof value !== 'string') return value
+  if (typeof value !== 'string') return value as SQLInputValue
   if (type?.scalarType === 'datetime') return writeTime(new Date(value))
   return type?.scalarType === 'int' || type?.scalarType === 'bigint' ? BigInt(value) : value
 }

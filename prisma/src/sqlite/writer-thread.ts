@@ -3,7 +3,7 @@
 import { parentPort } from 'node:worker_threads'
 import { StorageError } from '../engine.ts'
 import { TIMES } from '../patience.ts'
-import type { Cache, FileConnection, Result } from './connection.ts'
+import { type Cache, type FileConnection, READ_SCHEMA, type Result } from './connection.ts'
 import { toPlainError } from './errors.ts'
 import { connectGuarded, type GuardedConnection, type Moved, type OpenedFile } from './file-guard.ts'
 
@@ -14,7 +14,7 @@ import { connectGuarded, type GuardedConnection, type Moved, type OpenedFile } f
  */
 const SETTINGS = `
   PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
-  PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 64000000`
+  PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 64000000; ${READ_SCHEMA}`
 
 let opened: GuardedConnection | undefined
 const connection = () => opened as GuardedConnection
@@ -30,10 +30,8 @@ export const commands = {
    * @throws {StorageError} if it cannot be used
    */
   open(file: string, script = SETTINGS, cache?: Cache): readonly OpenedFile[] {
-    opened = connectGuarded(file, { timeout: TIMES.busy, cache }, (unchecked) => {
-      unchecked.executeScript(script)
-      if (script === SETTINGS) checkPragmas(unchecked, file)
-    })
+    opened ??= connectGuarded(file, { timeout: TIMES.busy, cache, script })
+    if (script === SETTINGS) checkPragmas(opened, file)
     setInterval(saveLog, TIMES.check).unref()
     return opened.files
   },

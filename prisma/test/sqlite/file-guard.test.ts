@@ -65,7 +65,7 @@ test('a write during which the file is deleted fails', async () => {
 
 test('a connection whose first statements fail is closed, and holds no lock', async () => {
   const { file } = await newMigrated()
-  const open = (script: string) => connectGuarded(file, {}, ({ executeScript }) => executeScript(script))
+  const open = (script: string) => connectGuarded(file, { script })
   expect(() => open('BEGIN IMMEDIATE; SELECT nothing')).toThrow('nothing')
   open('BEGIN IMMEDIATE').close()
 })
@@ -80,15 +80,18 @@ test('a change in the same clock tick, with the same folder time, is detected', 
   await expect(write('2')).rejects.toMatchObject(moved)
 })
 
-test('a database that was replaced before its first query is not the one that was opened', async () => {
+test('a database that was replaced while it was opened is not the one that was', async () => {
   const { file } = await newMigrated()
-  const replace = () => {
-    copyFileSync(file, `${file}.copy`)
-    renameSync(`${file}.copy`, file)
-  }
-  for (const initialize of [replace, () => {}]) {
-    const { findMoved, close } = connectGuarded(file, { readonly: true }, initialize)
-    expect(findMoved()).toEqual(initialize === replace ? { name: file, isReplaced: true, isLog: false } : undefined)
+  for (const isReplaced of [true, false]) {
+    const options = {
+      get script() {
+        copyFileSync(file, `${file}.copy`)
+        if (isReplaced) renameSync(`${file}.copy`, file)
+        return ''
+      },
+    }
+    const { findMoved, close } = connectGuarded(file, options)
+    expect(findMoved()).toEqual(isReplaced ? { name: file, isReplaced: true, isLog: false } : undefined)
     close()
   }
 })
