@@ -38,7 +38,7 @@ const startServing = (script: string, settings = {}) => {
 }
 const urlsOf = (output: string) => [...output.matchAll(/"url":"([^"]+)".*"msg":"ready"/g)].map(([, url]) => url)
 
-test.each([
+test.concurrent.each([
   // npm passes it on to its shell, which some shells replace by the server.
   ['start', 'SIGINT', 'bash'],
   // The shell ends, and a server without its shell ends itself.

@@ -20,7 +20,7 @@ const WRITERS = 8
 
 test('a server under load that shuts down is not ready, and stores every request until its delay has passed', async () => {
   const databaseUrl = await newDatabase()
-  const server = await startTestServer({ databaseUrl, adminPort: 0, shutdownDelay: 2_000, shutdownTimeout: 30_000 })
+  const server = await startTestServer({ databaseUrl, adminPort: 0, shutdownDelay: 1_000, shutdownTimeout: 30_000 })
   const readyz = () => fetch(`${server.adminUrl}/readyz`)
   const writing = startWriting({ ...server, writers: WRITERS })
   await until(() => writing.responses.length > 100)

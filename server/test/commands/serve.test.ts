@@ -7,7 +7,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { promisify } from 'node:util'
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { freePort, responds, runProgram, startProgram, until } from '../../../test/helpers/programs.ts'
 import { commandLine, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -145,6 +145,10 @@ test.each<[status: number | undefined, messageOf: (port: number) => string]>([
   })
   await once(program.listen(0, '127.0.0.1'), 'listening')
   const { port } = program.address() as AddressInfo
+  const timeout = AbortSignal.timeout
+  const timeouts = vi.spyOn(AbortSignal, 'timeout')
+  if (status === undefined) timeouts.mockImplementation((time) => timeout(time / 40))
+  onTestFinished(() => timeouts.mockRestore())
   const ready = () => runInProcess(['ready'], { ADMIN_PORT: String(port) })
   const failure = (message: string) => ({ exitCode: 1, stdout: '', stderr: `plant-store: ${message}\n` })
   expect(await ready()).toEqual(failure(messageOf(port)))

@@ -16,7 +16,7 @@ import type { Target } from '../helpers/wire.ts'
 const KILLS = isLong ? 5 : 1
 
 /** How many clients follow a list. */
-const FOLLOWERS = 3
+const FOLLOWERS = isLong ? 3 : 1
 
 /** Starts the program of the SDK's recipe, which appends the plants of an account to a file. */
 async function startFollower({ url, token }: Target) {
