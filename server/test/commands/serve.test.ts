@@ -77,6 +77,8 @@ testOnLinux('a terminal shows links last, then a short line for each request', a
   const shown = /^\[.*\] DEBUG: GET \/plants 400 40004 [\d.]+ ms demo [\da-f]{12} [\da-f]{8}…$/
   expect(lines).toEqual([expect.stringMatching(shown), expect.stringMatching(shown)])
   expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100)
+  // By another signal it waits two seconds.
+  await server.stop('SIGKILL')
 })
 
 test('the greeting in production is a line of the log, as all output is, with a command that creates a token', async () => {

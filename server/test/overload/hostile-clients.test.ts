@@ -265,7 +265,7 @@ async function beginUpload(server: Pick<TestServer, 'url' | 'token'>, id: number
 function endlessTime(): void {
   const start = setTimeout
   const timer = vi.spyOn(globalThis, 'setTimeout')
-  const limits: Record<number, number> = { 2_300: TIMEOUT, 2_500: 0 }
+  const limits: Record<number, number> = { 2300: TIMEOUT, 2500: 0 }
   timer.mockImplementation((act, time = 0, ...rest) => start(act, limits[time] ?? time, ...rest))
   onTestFinished(() => timer.mockRestore())
   let now = performance.now()
