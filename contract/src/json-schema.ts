@@ -38,8 +38,7 @@ const SUPPORTED_NAMES: readonly string[] = [
 const SUPPORTED =
   'is not supported here; use TextSchema or a format, Int64Schema, numbers, booleans, enums of text, lists, objects of ' +
   'named fields, .optional(), .nullable() for text and numbers, patterns without flags, and a .refine() that a .meta() ' +
-  'describes. Parameters are text: use TextSchema, Int64TextSchema, z.enum(), z.stringbool(), a format, a z.codec(), or ' +
-  'z.preprocess((value) => [value].flat(), z.array(...)) of these, since one item is no list'
+  'describes. Parameters are text: use TextSchema, Int64TextSchema, z.enum(), z.stringbool(), a format or a z.codec()'
 
 /** Rejects a part of the contract. */
 export function rejectContract(place: string, reason: string): never {
@@ -113,10 +112,11 @@ function isSupported(schema: z.core.$ZodTypes, json: Json, direction: Direction)
     !patterns.some((pattern) => /\/\w*[imsy]\w*$/.test(pattern)) &&
     !('coerce' in def && def.coerce) &&
     !(checks.some(({ check }) => check === 'custom') && (json.description ?? json.pattern) === undefined) &&
-    !(def.type === 'nullable' && (direction === 'parameter' || !isScalar)) &&
+    !(def.type === 'nullable' && !isScalar) &&
+    !(direction === 'parameter' && ['array', 'nullable'].includes(def.type)) &&
     !(def.type === 'bigint' && direction === 'request') &&
     !(direction !== 'response' && (['\0', '\ud800'].some(accepts) || isFormatOnly)) &&
-    issues.every((issue) => issue?.code !== 'invalid_type' || issue.path.some(Boolean))
+    issues.every((issue) => issue?.code !== 'invalid_type')
   )
 }
 

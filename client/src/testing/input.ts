@@ -53,7 +53,7 @@ export function readInput(
   text: string,
 ): object {
   const rules = requestRules[operation]
-  const parameters = new URLSearchParams(`?${query}`)
+  const parameters = new Map(new URLSearchParams(`?${query}`))
   const { body, int64s } = routes[operation]
   const json = body && readBody(text, int64s)
   return {
@@ -62,8 +62,8 @@ export function readInput(
       readText(orUndefined(() => decodeURIComponent(segments[name] ?? '')) ?? '\0', rule),
     ),
     ...checkFields('invalidQuery', rules.query, (name, rule) => {
-      const values = parameters.getAll(name).map((value) => readText(value, rule.items ?? rule))
-      return values.length > (rule.items ? 0 : 1) ? values : values[0]
+      const text = parameters.get(name)
+      return text && readText(text, rule)
     }),
     ...checkFields('invalidBody', rules.body, (name) => json?.[name]),
   }

@@ -26,7 +26,6 @@ const Empty = z.object({})
 const getBed = { method: 'GET', path: '/beds', responses: { 200: Empty }, metadata: { scope: 'read' } }
 const post = { ...getBed, method: 'POST', metadata: { scope: 'write', idempotent: true } }
 const Page = z.codec(z.string().regex(/^\d+$/), z.int(), { decode: Number, encode: String })
-const listOf = (item: z.ZodType) => z.preprocess((value) => [value].flat(), z.array(item))
 const Letter = z.enum(['a', 'b']).meta({ id: 'Letter' })
 const Even = z.int().refine((value) => value % 2 === 0)
 const BIG = 9007199254740993n
@@ -51,8 +50,6 @@ const fields: [part: 'body' | 'query' | 'pathParams', z.ZodType, type: string, v
   ['query', TextSchema, 'string', 'a&b ü', '?value=a%26b%20%C3%BC'],
   ['query', Page.optional(), 'number | undefined', 4, '?value=4'],
   ['query', z.stringbool(), 'boolean', true, '?value=true'],
-  ['query', listOf(TextSchema).optional(), 'readonly string[] | undefined', ['a', 'b'], '?value=a&value=b'],
-  ['query', listOf(Int64TextSchema), `readonly (${ID})[]`, [String(BIG)], '?value=9007199254740993'],
   ['pathParams', TextSchema, 'string', 'a/b ü', '/a%2Fb%20%C3%BC'],
   ['pathParams', Int64TextSchema, ID, '-01', '/-1'],
 ]
@@ -179,9 +176,6 @@ test('a field of the path and the body is sent in both, and an input without fie
   const byText = client[`send${fields.findIndex(([part]) => part === 'pathParams')}`]
   for (const value of ['', '.', '..']) await expect(byText?.({ value })).rejects.toThrow('value: must not be empty')
   await expect(byText?.({})).rejects.toThrow('value: is required')
-  const byList = client[`send${fields.findIndex(([, , type]) => type.startsWith('readonly string'))}`]
-  for (const list of [['a', undefined], Array(2)])
-    await expect(byList?.({ value: list })).rejects.toThrow('must be text')
 })
 
 test('the fake checks what the contract says of a field, takes null and int64s, and responds with them', async () => {
@@ -234,6 +228,7 @@ describe('rejected', () => {
     },
   })
   const mail = z.email()
+  const listOfText = z.preprocess((value) => [value].flat(), z.array(TextSchema))
   const others = [z.unknown(), z.literal('a'), mail.or(z.int()), z.record(mail, mail), z.tuple([mail])]
   const changed = [Even, mail.default('a@example.com'), TextSchema.trim(), z.string(), z.array(z.string()), z.int64()]
   // Each would be lost, or less exact, in another way.
@@ -249,7 +244,7 @@ describe('rejected', () => {
   test.each<[part: string, reason: string, schemas: z.ZodType[]]>([
     ['body', 'is not supported here; use TextSchema', [...others, ...changed, ...lossy, Letter.nullable()]],
     ['response', 'is not supported here; use TextSchema', [...others, Even]],
-    ['query', 'is not supported here; use TextSchema', [z.int(), z.string(), Int64Schema]],
+    ['query', 'is not supported here; use TextSchema', [z.int(), z.string(), Int64Schema, listOfText]],
     ['pathParams', 'is not supported here; use TextSchema', [z.int(), z.string(), TextSchema.nullable()]],
     ['body', 'Cycle detected', [recursive]],
     ['body', 'write an example that is a bigint as a number', [Int64Schema.meta({ examples: [1n] })]],
