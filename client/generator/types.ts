@@ -21,8 +21,14 @@ export function generateTypes(components: Readonly<Record<string, Schema>>, oper
   const sent = new Set(inputs.flatMap(componentsOf))
   const received = new Set(operations.flatMap(({ response = {} }) => componentsOf(response)))
   for (const [name, schema] of Object.entries(components)) {
-    if (!sent.has(name) || isSplit(name)) declareComponent(name, schema, false)
-    if (sent.has(name)) declareComponent(name, schema, true)
+    const [own, isSent] = [typeName(name), sent.has(name)]
+    // It is sent as a number or a text too, and received as a bigint.
+    if (isSent && received.has(name) && int64sOf(schema) !== undefined)
+      rejectContract(name, 'is sent and received, and has an int64; use a schema with another id for one of them')
+    const start = schema.type === 'object' ? `interface ${own}` : `type ${own} =`
+    const isInput = operations.some(({ body }) => body?.component === name)
+    const documentation = [schema.description ?? name, isInput && ONLY_KNOWN].filter(Boolean).join(' ')
+    declare(own, documentation, `${start} ${write(schema, isSent)}`)
   }
   const methods = operations.map(generateMethod)
   const names = [...declared.keys()].sort().join(', ')
@@ -35,23 +41,6 @@ export function generateTypes(components: Readonly<Record<string, Schema>>, oper
       `/** The operations that return pages. */\nexport type PagedOperationName = ${namesOf(operations.filter(({ paged }) => paged))}\n`,
       `/** The operations that may respond 304 to a condition. */\nexport type ConditionalOperationName = ${namesOf(operations.filter(({ conditional }) => conditional))}\n`,
     ].join('\n'),
-  }
-
-  /** Whether a component has a type for each direction: an int64 is sent as either, and received as a bigint. */
-  function isSplit(name: string): boolean {
-    return int64sOf(components[name] ?? {}) !== undefined && sent.has(name) && received.has(name)
-  }
-
-  function nameComponent(name: string, isSent: boolean): string {
-    return typeName(name) + (isSent && isSplit(name) ? 'Input' : '')
-  }
-
-  function declareComponent(name: string, schema: Schema, isSent: boolean): void {
-    const own = nameComponent(name, isSent)
-    const start = schema.type === 'object' ? `interface ${own}` : `type ${own} =`
-    const isInput = isSent && operations.some(({ body }) => body?.component === name)
-    const documentation = [schema.description ?? name, isInput && ONLY_KNOWN].filter(Boolean).join(' ')
-    declare(own, documentation, `${start} ${write(schema, isSent)}`)
   }
 
   function declare(name: string, documentation: string, code: string): void {
@@ -76,7 +65,7 @@ export function generateTypes(components: Readonly<Record<string, Schema>>, oper
 
   /** Names the type of an input: that of the body, if it has nothing else, so that more fields may come. */
   function nameInput({ name, fields, body }: OperationModel): string {
-    const base = body?.component && nameComponent(body.component, true)
+    const base = body?.component && typeName(body.component)
     const own = fields.filter(({ parts }) => base === undefined || !parts.includes('body'))
     if (base !== undefined && own.length === 0) return base
     const input = `${name.charAt(0).toUpperCase()}${name.slice(1)}Input`
@@ -88,7 +77,7 @@ export function generateTypes(components: Readonly<Record<string, Schema>>, oper
   function write(schema: Schema, isSent: boolean): string {
     const { component, enum: values, items, type = '', isNullable, ...own } = schema
     if (isNullable) return `${write({ ...own, type }, isSent)} | null`
-    if (component !== undefined) return nameComponent(component, isSent)
+    if (component !== undefined) return typeName(component)
     if (values) return values.map(literal).join(' | ')
     if (items) return `${write(items, isSent).replace(/^.* \| .*$/, '($&)')}[]`
     if (isInt64(schema)) return isSent ? 'bigint | number | string' : 'bigint'

@@ -289,6 +289,7 @@ describe('rejected', () => {
     ['another schema has the id Row', { ...post, body: one, responses: { 200: another } }],
     ['PlantStoreError: this name is taken', response(200, Empty.meta({ id: 'PlantStoreError' }))],
     ['Page: this name is taken', response(200, Empty.meta({ id: 'Page' }))],
+    ['NewBed: is sent and received, and has an int64', { ...post, body: NewBed, ...response(200, NewBed) }],
     ['a component has a name such as NewPlant', response(200, Empty.meta({ id: 'flower-bed' }))],
   ])('in an operation: %s', (reason, change) => {
     expect(() => generate({ getBed: { ...getBed, ...change } })).toThrow(reason)
