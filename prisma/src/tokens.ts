@@ -13,7 +13,7 @@ export interface Tokens {
    */
   revoke(id: string): Promise<(TokenRow & { readonly isNew: boolean }) | undefined>
   /** Returns the tokens with these hashes, in order, even if they are expired or revoked. */
-  find(hashes: readonly string[]): Promise<(TokenRow | undefined)[]>
+  find(hashes: readonly string[]): Promise<(FoundToken | undefined)[]>
   /** Returns whether there is no token. */
   isEmpty(): Promise<boolean>
 }
@@ -32,6 +32,9 @@ export interface TokenRow {
   readonly revokedAt: Date | null
 }
 
+/** What a lookup finds of a token. */
+export type FoundToken = Omit<TokenRow, 'label' | 'createdAt'>
+
 /** A token to store. */
 export interface NewTokenRow extends Omit<TokenRow, 'createdAt' | 'revokedAt'> {
   /** The token's SHA-256, 64 lower-case hexadecimal digits. */
@@ -48,13 +51,11 @@ type FoundRow = [
   id: string,
   account: string,
   scopes: string,
-  label: string | null,
-  createdAt: Milliseconds,
-  expiresAt: Milliseconds | null,
-  revokedAt: Milliseconds | null,
+  expiresAt: Milliseconds,
+  revokedAt: Milliseconds,
 ]
 /** Since 1970. The engines have different types for it. */
-type Milliseconds = bigint | string
+type Milliseconds = bigint | string | null
 
 /** Creates the tokens of a database. The lookup, which is on the way of every request, calls the engine. */
 export function createTokens({ read, prisma: { token: table } }: OpenedDatabase, { selectTokens }: Statements): Tokens {
@@ -99,11 +100,10 @@ function toTokenRow({ id, account, scopes, label, createdAt, expiresAt, revokedA
   return { id, account, scopes: scopes.split(' '), label, createdAt, expiresAt, revokedAt }
 }
 
-function fromRow([_hash, id, account, scopes, label, createdAt, expiresAt, revokedAt]: FoundRow): TokenRow {
-  const times = { createdAt: new Date(Number(createdAt)), expiresAt: toDate(expiresAt), revokedAt: toDate(revokedAt) }
-  return toTokenRow({ id, account, scopes, label, ...times })
+function fromRow([_hash, id, account, scopes, expiresAt, revokedAt]: FoundRow): FoundToken {
+  return { id, account, scopes: scopes.split(' '), expiresAt: toDate(expiresAt), revokedAt: toDate(revokedAt) }
 }
 
-function toDate(time: Milliseconds | null): Date | null {
+function toDate(time: Milliseconds): Date | null {
   return time === null ? null : new Date(Number(time))
 }

@@ -122,7 +122,7 @@ export const statements: Statements = {
   selectTokens: {
     kind: 'read',
     sql: `
-      SELECT "hash", "id", "account", "scopes", "label", ${['"createdAt"', '"expiresAt"', '"revokedAt"'].map(readTime)}
+      SELECT "hash", "id", "account", "scopes", ${readTime('"expiresAt"')}, ${readTime('"revokedAt"')}
       FROM "Token" WHERE "hash" IN (SELECT value FROM json_array_elements_text($1::json)) AND ${ON_PRIMARY}`,
   },
 }

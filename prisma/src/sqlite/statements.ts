@@ -87,7 +87,7 @@ export const statements: Statements = {
   selectTokens: {
     kind: 'read',
     sql: `
-      SELECT "hash", "id", "account", "scopes", "label", ${['"createdAt"', '"expiresAt"', '"revokedAt"'].map(readTime)}
+      SELECT "hash", "id", "account", "scopes", ${readTime('"expiresAt"')}, ${readTime('"revokedAt"')}
       FROM "Token" WHERE "hash" IN (SELECT value FROM json_each($1))`,
   },
 }

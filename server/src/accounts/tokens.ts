@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { type Scope, ScopeSchema } from '@plant-store/contract'
-import type { TokenRow, Tokens } from '@plant-store/prisma'
+import type { FoundToken, TokenRow, Tokens } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import { oncePerTurn } from '../requests/once-per-turn.ts'
 import { auditLogger } from '../telemetry/log.ts'
@@ -31,7 +31,7 @@ export interface TokenStore extends Omit<Tokens, 'create' | 'find'> {
   /** Creates a token. The result is the only place where it is ever seen. */
   create(newToken: NewToken): Promise<Token & { token: string }>
   /** Returns the token with this hash, even if it is expired or revoked. */
-  find(hash: string): Promise<Token | undefined>
+  find(hash: string): Promise<FoundToken | undefined>
 }
 
 /** Creates the token store of a database. */
