@@ -1,5 +1,5 @@
 import { loadEngine } from './address.ts'
-import { type Engine, type OnStep, type OpenOptions, StorageError } from './engine.ts'
+import { type Engine, type OnStep, StorageError } from './engine.ts'
 import { limitTime, TIMES } from './patience.ts'
 import { createPlants, type Plants } from './plants.ts'
 import { createTokens, readSecret, type Tokens } from './tokens.ts'
@@ -29,11 +29,12 @@ export interface Database {
  * Opens a database that `migrateDatabase` has created.
  *
  * @param url a DATABASE_URL, see `databaseUrl`
+ * @param patience how long a statement waits for a database that is locked or not reachable, in milliseconds
  * @throws {StorageError} if it does not exist, cannot be used, or does not keep what the plant store promises
  */
-export async function openDatabase(url: string, options: OpenOptions = {}): Promise<Database> {
+export async function openDatabase(url: string, patience: number = TIMES.request): Promise<Database> {
   const engine = await loadEngine(url)
-  const opened = await engine.open(options)
+  const opened = await engine.open(patience)
   const plants = createPlants(opened, engine.statements)
   const tokens = createTokens(opened, engine.statements)
 

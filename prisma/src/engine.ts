@@ -18,8 +18,12 @@ export interface Engine {
   readonly timeType: string
   /** Where its migrations are. */
   readonly migrationsFolder: string
-  /** Opens the database for requests. Loading its Prisma Client takes 0.2 s. */
-  open(options: OpenOptions): Promise<OpenedDatabase>
+  /**
+   * Opens the database for requests. Loading its Prisma Client takes 0.2 s.
+   *
+   * @param patience how long a statement waits for a database that is locked or not reachable, in milliseconds
+   */
+  open(patience: number): Promise<OpenedDatabase>
   /** Creates the database if it does not exist; absent where the engine cannot. */
   create?: () => Promise<void>
   /** Copies the database to a new file, `target`; absent where the engine's own tools do that. */
@@ -95,12 +99,6 @@ export interface Session extends AsyncDisposable {
 export interface Transaction extends Session {
   /** Commits durably, or fails. */
   commit(): Promise<void>
-}
-
-/** How to open a database. */
-export interface OpenOptions {
-  /** How long a statement waits for a database that is locked or not reachable, in milliseconds. Default: 2000. */
-  patience?: number
 }
 
 /** Is called with a sentence about what a long task does now, how much of it is done, or what it waits for. */

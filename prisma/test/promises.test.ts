@@ -85,7 +85,7 @@ describe('on PostgreSQL', () => {
     Number((await query<{ count: string }>(postgresql.url('promises'), SELECT_COUNT))[0]?.count)
 
   const openChanging = (patience: number) =>
-    openClient(network.url('promises').replace('postgres@', 'changing:secret@'), { patience })
+    openClient(network.url('promises').replace('postgres@', 'changing:secret@'), patience)
   const open = async (patience = 60_000) => (await openChanging(patience)).prisma
 
   test.each<Moment>(['before', 'during', 'after'])(
@@ -194,7 +194,7 @@ describe('on SQLite', () => {
 
   test('a write waits for a lock, and what waits longer than the patience is not stored', async () => {
     const { prisma, url } = await openNewClient()
-    const impatient = (await openClient(url, { patience: 0 })).prisma
+    const impatient = (await openClient(url, 0)).prisma
     await runSql(
       url,
       `CREATE TABLE "Writes" ("id" INTEGER PRIMARY KEY);

@@ -1,15 +1,7 @@
 import path from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
-import type {
-  Engine,
-  OpenedDatabase,
-  OpenOptions,
-  ReadStatement,
-  Session,
-  SqlValue,
-  WriteStatement,
-} from '../engine.ts'
+import type { Engine, OpenedDatabase, ReadStatement, Session, SqlValue, WriteStatement } from '../engine.ts'
 import { StorageError } from '../engine.ts'
 import { attemptLimit, createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
 import { type ClientAdapter, createPrisma, toStatement } from '../prisma-client.ts'
@@ -33,7 +25,7 @@ export function createEngine(address: Address): Engine {
     selectTables: SELECT_TABLES,
     timeType: 'TIMESTAMPTZ',
     migrationsFolder: path.join(import.meta.dirname, '../../postgresql/migrations'),
-    open: (options) => open(address, options),
+    open: (patience) => open(address, patience),
     beginReading: () => beginReading(address),
     beginWriting: (onStep) => beginMigration(address, onStep),
   }
@@ -49,7 +41,7 @@ const NAMES = new Map<ReadStatement | WriteStatement, string>(
 )
 
 /** Opens a database. */
-async function open(address: Address, { patience = TIMES.request }: OpenOptions): Promise<OpenedDatabase> {
+async function open(address: Address, patience: number): Promise<OpenedDatabase> {
   const { PrismaClient } = await import('../generated/postgresql/client.ts')
   const subject = describeDatabase(address)
   const limit = attemptLimit(patience)

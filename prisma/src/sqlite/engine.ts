@@ -1,7 +1,7 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs'
 import { access, statfs } from 'node:fs/promises'
 import path from 'node:path'
-import type { Engine, OpenedDatabase, OpenOptions, ReadStatement, Session, SqlValue } from '../engine.ts'
+import type { Engine, OpenedDatabase, ReadStatement, Session, SqlValue } from '../engine.ts'
 import { StorageError } from '../engine.ts'
 import { createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
 import { createPrisma } from '../prisma-client.ts'
@@ -33,7 +33,7 @@ export function createEngine(file: string, hasOwnFolder: boolean): Engine {
     selectTables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'`,
     timeType: 'DATETIME',
     migrationsFolder: path.join(import.meta.dirname, '../../migrations'),
-    open: async (options) => open(existingFile(file), options),
+    open: async (patience) => open(existingFile(file), patience),
     create: () => createFile(file, hasOwnFolder),
     backup: async (target, onStep) => backup(existingFile(file), target, onStep),
     beginReading: async () => beginReading(existingFile(file)),
@@ -64,7 +64,7 @@ function existingFile(file: string): string {
  *
  * @param file its path, without symbolic links
  */
-async function open(file: string, { patience = TIMES.request }: OpenOptions): Promise<OpenedDatabase> {
+async function open(file: string, patience: number): Promise<OpenedDatabase> {
   const { PrismaClient } = await import('../generated/sqlite/client.ts')
   const lateError = () => stateError(file, WRITER_LATE)
   await using opened = new AsyncDisposableStack()

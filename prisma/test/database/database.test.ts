@@ -11,7 +11,7 @@ let database: Database
 beforeAll(async () => {
   url = await newDatabase()
   // Loading Prisma Client takes longer on a busy machine than a request may.
-  database = await openDatabase(url, { patience: 20_000 })
+  database = await openDatabase(url, 20_000)
 })
 afterAll(() => database.close())
 

@@ -2,17 +2,16 @@ import { expect, onTestFinished } from 'vitest'
 import { writeNewDatabase } from '../../../test/helpers/database/databases.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { loadEngine } from '../../src/address.ts'
-import type { OpenedDatabase, OpenOptions } from '../../src/engine.ts'
+import type { OpenedDatabase } from '../../src/engine.ts'
 import type { PrismaClient } from '../../src/generated/sqlite/client.ts'
 
 /** A database as its engine opens it, and Prisma Client on it, for operations that only a test has. */
 export type TestClient = OpenedDatabase & { prisma: PrismaClient }
 
-/** Connects Prisma Client to a database, as the server does. */
-export async function openClient(url: string, options: OpenOptions = {}): Promise<TestClient> {
+/** Connects Prisma Client to a database, as the server does, with a patience that a busy machine does not use up. */
+export async function openClient(url: string, patience = 60_000): Promise<TestClient> {
   const { open } = await loadEngine(url)
-  // A busy machine must not decide a test.
-  const opened = await open({ patience: 60_000, ...options })
+  const opened = await open(patience)
   let isOpen = true
   const close = async () => {
     if (isOpen) await opened.close()
@@ -40,7 +39,7 @@ export async function newMigrated(): Promise<{ file: string; url: string }> {
 }
 
 /** Creates a SQLite database and connects Prisma Client to it. */
-export async function openNewClient(options?: OpenOptions): Promise<TestClient & { file: string; url: string }> {
+export async function openNewClient(patience?: number): Promise<TestClient & { file: string; url: string }> {
   const database = await newMigrated()
-  return { ...database, ...(await openClient(database.url, options)) }
+  return { ...database, ...(await openClient(database.url, patience)) }
 }

@@ -37,7 +37,7 @@ const plantRights = [...rights.matchAll(/^GRANT (.*) ON "Plant"/gm)].flatMap(([,
 await runSql(await postgresql.create('current'), rights)
 await administrate('CREATE ROLE changing LOGIN')
 /** As a server has it open, with the role `changing`. */
-const opened = await openDatabase(as('changing'), { patience: 0 })
+const opened = await openDatabase(as('changing'), 0)
 afterFile(opened.close)
 const createToken = () => opened.tokens.create({ ...TOKEN, hash: randomUUID(), id: randomUUID() })
 // Loading Prisma Client takes longer on a busy machine than a request may.

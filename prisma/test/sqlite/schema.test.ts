@@ -52,7 +52,7 @@ test.each<readonly [what: string, change: string, repair: string, fails: readonl
 ])('where another program removes %s, what needs it fails as unavailable until it is undone', async (...row) => {
   const [, change, repair, fails] = row
   const { url, file } = await newMigrated()
-  const database = await openDatabase(url, { patience: 60_000 })
+  const database = await openDatabase(url, 60_000)
   onTestFinished(database.close)
   const outcomes = async () => {
     const all = await Promise.all(names.map(async (name) => [name, await outcomeOf(operations[name](database))]))

@@ -32,7 +32,7 @@ test('a database in another encoding, or whose disk does not support these setti
 
 test('the write-ahead log shrinks after a reader that has held it open', async () => {
   const { url, file } = await newMigrated()
-  const { plants, close } = await openDatabase(url, { patience: 60_000 })
+  const { plants, close } = await openDatabase(url, 60_000)
   onTestFinished(close)
   const insert = (id: number) => plants.create([{ account: 'alice', id: String(id), name: 'Monstera', tag: null }])
 

@@ -55,7 +55,7 @@ app.listen(0, '127.0.0.1', function (this: Server) {
 async function connect(url: string): Promise<Pick<PrismaClient, 'plant' | 'token'>> {
   if (url.startsWith('file:')) {
     const { open } = await loadEngine(url)
-    return (await open({})).prisma as PrismaClient
+    return (await open(2_000)).prisma as PrismaClient
   }
   return new PostgresqlClient({ adapter: new PrismaPg(url) }) as unknown as PrismaClient
 }

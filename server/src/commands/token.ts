@@ -77,7 +77,7 @@ export async function revokeToken({ settings, logger, print }: Context, id: stri
  */
 async function withTokens(databaseUrl: string, run: (tokens: TokenStore) => Promise<void>): Promise<void> {
   await checkMigrated(databaseUrl)
-  const database = await openDatabase(databaseUrl, { patience: PATIENCE })
+  const database = await openDatabase(databaseUrl, PATIENCE)
   try {
     await run(createTokenStore(database.tokens))
   } finally {
