@@ -1,7 +1,7 @@
 /** What a startup rejects, and what `whyUnavailable` notices later, each with a sentence that says what to do. */
 import { randomUUID } from 'node:crypto'
 import { migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { openConnection, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { readGuide } from '../../../test/helpers/production/guide.ts'
@@ -244,9 +244,11 @@ test('a startup and a probe survive connections that are lost in each of their s
     expect(await start(url), text).toBe('done')
     await cut
   }
+  const { whyUnavailable, close } = await openDatabase(url)
+  onTestFinished(close)
   for (const text of ['server_encoding', 'INSERT INTO']) {
     const cut = network.cutOnce('during', text)
-    expect(await opened.whyUnavailable(), text).toBe(undefined)
+    expect(await whyUnavailable(), text).toBe(undefined)
     await cut
   }
 })
