@@ -31,7 +31,8 @@ export function hasDisplay({ DISPLAY, WAYLAND_DISPLAY, WSL_DISTRO_NAME }: NodeJS
  */
 export async function prepareStudio(url: string): Promise<string> {
   const engine = await loadEngine(url)
-  await (await engine.beginReading())[Symbol.asyncDispose]()
+  await using session = await engine.beginReading()
+  await session.query(engine.selectTables)
   if (!isPostgresqlUrl(url)) return url
   const { host, port, database, user, isPooled, config } = readAddress(url)
   const password = typeof config.password === 'function' ? await config.password() : ''

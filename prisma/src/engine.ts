@@ -12,7 +12,7 @@ export interface Engine {
   readonly subject: string
   /** What it runs for requests. */
   readonly statements: Statements
-  /** Selects the names of all tables but the engine's own. */
+  /** Selects the names of all tables but the engine's own, where all that was confirmed is seen. */
   readonly selectTables: string
   /** The type of a time in the table of applied migrations. */
   readonly timeType: string
@@ -28,7 +28,7 @@ export interface Engine {
   create?: () => Promise<void>
   /** Copies the database to a new file, `target`; absent where the engine's own tools do that. */
   backup?: (target: string, onStep: OnStep) => Promise<void>
-  /** Opens a connection of its own to read, which sees what was confirmed. */
+  /** Opens a connection of its own to read. On PostgreSQL, it connects at the first statement. */
   beginReading(): Promise<Session>
   /**
    * Opens a connection of its own, with a transaction that keeps other migrations out, and that no time limit ends.

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
-import type { Engine, OpenedDatabase, ReadStatement, Session, SqlValue, WriteStatement } from '../engine.ts'
+import type { Engine, OpenedDatabase, ReadStatement, SqlValue, WriteStatement } from '../engine.ts'
 import { StorageError } from '../engine.ts'
 import { attemptLimit, createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
 import { type ClientAdapter, createPrisma, toStatement } from '../prisma-client.ts'
@@ -11,10 +11,11 @@ import { beginMigration } from './migration.ts'
 import { openPool, openSharedPool, type Pool, type Query } from './pool.ts'
 import { ON_PRIMARY, SCHEMA, statements } from './statements.ts'
 
-/** Those of extensions are left out. */
+/** Those of extensions are left out. A standby may not have all of them yet. */
 const SELECT_TABLES = `
-  SELECT relname AS name FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = ${SCHEMA} AND NOT EXISTS (
-    SELECT FROM pg_depend WHERE deptype = 'e' AND classid = 'pg_class'::regclass AND objid = pg_class.oid)`
+  SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = ${SCHEMA} AND NOT EXISTS (
+    SELECT FROM pg_depend WHERE deptype = 'e' AND classid = 'pg_class'::regclass AND objid = pg_class.oid)
+  AND ${ON_PRIMARY}`
 
 /** Creates the engine of a PostgreSQL database. */
 export function createEngine(address: Address): Engine {
@@ -26,7 +27,7 @@ export function createEngine(address: Address): Engine {
     timeType: 'TIMESTAMPTZ',
     migrationsFolder: path.join(import.meta.dirname, '../../postgresql/migrations'),
     open: (patience) => open(address, patience),
-    beginReading: () => beginReading(address),
+    beginReading: async () => openPool(address, { max: 1, query_timeout: TIMES.task + TIMES.silence }),
     beginWriting: (onStep) => beginMigration(address, onStep),
   }
 }
@@ -71,15 +72,6 @@ async function open(address: Address, patience: number): Promise<OpenedDatabase>
     probe: () => gate(check),
     close: () => running.disposeAsync(),
   }
-}
-
-/** Opens a connection that only reads, on a server that has all that was confirmed. */
-async function beginReading(address: Address): Promise<Session> {
-  await using opened = new AsyncDisposableStack()
-  const pool = opened.use(openPool(address, { max: 1, query_timeout: TIMES.task + TIMES.silence }))
-  await pool.query(`SELECT WHERE ${ON_PRIMARY}`)
-  opened.move()
-  return pool
 }
 
 /** Begins a transaction in which nothing can be written, on the primary. */
