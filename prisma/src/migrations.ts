@@ -72,9 +72,15 @@ export async function migrateDatabase(
   const isNew = pending.length === migrations.length
   onStep(isNew ? 'creating the tables' : 'migrating the database; with many plants, this takes minutes')
   await using transaction = await engine.beginWriting(onStep)
-  const applied = await applyMigrations(transaction, engine, migrations, onStep)
+  // Another process may have been faster, of this version or a newer one.
+  const rest = await pendingMigrations(transaction, engine, migrations)
+  if (rest.length === migrations.length) await transaction.executeScript(createHistory(engine.timeType))
+  for (const [index, migration] of rest.entries()) {
+    onStep(`applying the migration ${migration.name}, ${index + 1} of ${rest.length}`)
+    await apply(migration, transaction, engine.subject)
+  }
   await transaction.commit()
-  return { applied: applied.map(({ name }) => name) }
+  return { applied: rest.map(({ name }) => name) }
 }
 
 /**
@@ -146,38 +152,21 @@ function findMismatch([name, checksum, isFinished]: AppliedMigration, ours?: Mig
   return `was migrated with another text of ${name}, which a released version never has: restore the original migration.sql, or point DATABASE_URL at a new database`
 }
 
-/**
- * Applies the pending migrations within a transaction, as `prisma migrate deploy` does.
- *
- * @returns the migrations that were applied
- * @throws {StorageError} if the history does not match, or a migration fails
- */
-async function applyMigrations(
-  session: Session,
-  engine: Engine,
-  migrations: readonly Migration[],
-  onStep: OnStep,
-): Promise<Migration[]> {
-  // Another process may have been faster, of this version or a newer one.
-  const pending = await pendingMigrations(session, engine, migrations)
-  if (pending.length === migrations.length) await session.executeScript(createHistory(engine.timeType))
-  for (const [index, migration] of pending.entries()) {
-    const { name, script } = migration
-    onStep(`applying the migration ${name}, ${index + 1} of ${pending.length}`)
-    const startedAt = new Date().toISOString()
-    try {
-      await session.executeScript(script)
-      const times = [startedAt, new Date().toISOString()]
-      await session.query(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, ...times)
-    } catch (cause) {
-      const ofDatabase = cause instanceof StorageError
-      if (ofDatabase && cause.isTemporary) throw cause
-      const { message } = ((ofDatabase && cause.cause) || cause) as Error
-      const reason = `the migration ${name} failed with: ${message}`
-      throw new StorageError(`${engine.subject} was not migrated and is unchanged: ${reason}`, { cause })
-    }
+/** Applies a migration within a transaction, as `prisma migrate deploy` does. */
+async function apply(migration: Migration, transaction: Session, subject: string): Promise<void> {
+  const { name, script } = migration
+  const startedAt = new Date().toISOString()
+  try {
+    await transaction.executeScript(script)
+    const times = [startedAt, new Date().toISOString()]
+    await transaction.query(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, ...times)
+  } catch (cause) {
+    const ofDatabase = cause instanceof StorageError
+    if (ofDatabase && cause.isTemporary) throw cause
+    const { message } = ((ofDatabase && cause.cause) || cause) as Error
+    const reason = `the migration ${name} failed with: ${message}`
+    throw new StorageError(`${subject} was not migrated and is unchanged: ${reason}`, { cause })
   }
-  return pending
 }
 
 function checksumOf({ script }: Migration): string {

@@ -57,8 +57,7 @@ export async function beginMigration(address: Address, onStep: OnStep): Promise<
   const [[objects] = ['']] = await query<[names: string]>(SELECT_OBJECTS)
   const running = opened.move()
   return {
-    query,
-    executeScript,
+    ...transaction,
     async commit() {
       await executeScript((await query(SELECT_REVOKES, objects)).join('; '))
       await transaction.commit()
