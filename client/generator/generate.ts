@@ -1,6 +1,5 @@
 import { errorCatalogue, errorMessages, limits } from '@plant-store/contract'
-import { createOpenApiDocument } from '@plant-store/contract/openapi'
-import { readOperations, resolveAll } from './model.ts'
+import { readContract } from './model.ts'
 import { generateRequests } from './requests.ts'
 import { generateRoutes } from './routes.ts'
 import { generateTypes } from './types.ts'
@@ -9,16 +8,14 @@ import { comment } from './typescript.ts'
 const header = '// Generated from the contract by `npm run generate`. Do not edit.\n\n'
 
 /** Generates the SDK files of a contract, by name. */
-export function generate(operations: Record<string, unknown>): Record<string, string> {
-  const document = createOpenApiDocument(operations)
-  const { schemas } = document.components
-  const all = readOperations(document)
-  const { types, operations: calls } = generateTypes(resolveAll(schemas, schemas), all)
+export function generate(contract: Record<string, unknown>): Record<string, string> {
+  const { operations, components } = readContract(contract)
+  const { types, operations: calls } = generateTypes(components, operations)
   return {
     'error-codes.ts': header + generateErrorCodes(),
     'operations.ts': header + calls,
-    'requests.ts': header + generateRequests(all),
-    'routes.ts': header + generateRoutes(all),
+    'requests.ts': header + generateRequests(operations),
+    'routes.ts': header + generateRoutes(operations),
     'types.ts': header + types,
   }
 }

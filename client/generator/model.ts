@@ -3,8 +3,8 @@
  */
 import {
   type Components,
+  createOpenApiDocument,
   type JsonSchema,
-  type OpenApiDocument,
   type Operation,
   rejectContract,
 } from '@plant-store/contract/openapi'
@@ -38,24 +38,25 @@ export interface Field {
 /** Names that the client itself uses; with `then`, a client would be awaited like a promise. */
 const RESERVED_NAMES = ['safe', 'raw', 'iterate', 'withOptions', 'then', 'toJSON', 'constructor']
 
-/** Reads the operations of an SDK. */
-export function readOperations({ paths, components: { schemas } }: OpenApiDocument): OperationModel[] {
+/** Reads the operations of an SDK, and the components of which their values consist. */
+export function readContract(contract: Record<string, unknown>) {
+  const document = createOpenApiDocument(contract)
+  const { paths, components } = resolve(document, document.components.schemas)
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => readOperation(operation, method.toUpperCase(), path, schemas)),
+    Object.entries(methods).map(([method, operation]) => readOperation(operation, method.toUpperCase(), path)),
   )
   if (operations.length === 0) rejectContract('The contract', 'has no operation; add one')
-  return operations
+  return { operations, components: components.schemas as Record<string, Schema> }
 }
 
-function readOperation(operation: Operation, method: string, path: string, components: Components) {
+function readOperation(operation: Operation, method: string, path: string) {
   const { operationId: name, deprecated = false, requestBody, parameters } = operation
   if (RESERVED_NAMES.includes(name)) rejectContract(name, 'the SDK uses this name; rename the operation')
   if (!/^[a-z]\w*$/.test(name)) rejectContract(name, 'must be a name such as getPlant; rename the operation')
   const [status = '', success] = Object.entries(operation.responses).find(([each]) => each.startsWith('2')) ?? []
-  const schemaOf = (schema?: JsonSchema) => schema && resolve(schema, components)
-  const body = schemaOf(requestBody?.content['application/json'].schema)
+  const body = requestBody?.content['application/json'].schema as Schema | undefined
   const inTarget = parameters.map(({ in: part, required = false, schema, ...own }): Field => {
-    return { name: own.name, parts: [part], required, schema: resolve(schema, components) }
+    return { name: own.name, parts: [part], required, schema: schema as Schema }
   })
   return {
     name,
@@ -69,7 +70,7 @@ function readOperation(operation: Operation, method: string, path: string, compo
     body,
     status: Number(status),
     // The body of its response; undefined if it has none.
-    response: schemaOf(success?.content?.['application/json'].schema),
+    response: success?.content?.['application/json'].schema as Schema | undefined,
     paged: operation['x-paged'],
     // Whether it may respond 304 to a condition.
     conditional: '304' in operation.responses,
@@ -104,23 +105,14 @@ export function fieldsOf({ properties = {}, required = [] }: Schema): Field[] {
   })
 }
 
-/** Puts the components that a schema refers to in their places. */
-function resolve({ $ref, items, properties, type: types, ...own }: JsonSchema, components: Components): Schema {
-  const component = $ref?.slice($ref.lastIndexOf('/') + 1)
-  if (component !== undefined) return { ...resolve(components[component] ?? {}, components), ...own, component }
-  const [type = '', isNullable] = [types].flat()
-  return {
-    ...own,
-    type,
-    ...(isNullable && { isNullable: true }),
-    ...(items && { items: resolve(items, components) }),
-    ...(properties && { properties: resolveAll(properties, components) }),
-  }
-}
-
-/** Resolves schemas, by their names. */
-export function resolveAll(schemas: Components, components: Components): Record<string, Schema> {
-  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, resolve(schema, components)]))
+/** Puts the components that a part of the document refers to in their places, which makes each schema a `Schema`. */
+function resolve<TPart>(part: TPart, components: Components): TPart {
+  return JSON.parse(JSON.stringify(part), (_, value) => {
+    if (Array.isArray(value?.type)) return { ...value, type: value.type[0], isNullable: true }
+    if (typeof value?.$ref !== 'string') return value
+    const component = value.$ref.split('/').at(-1)
+    return { ...resolve(components[component], components), ...value, component }
+  })
 }
 
 /** Lists the components that a schema consists of, by name. */
