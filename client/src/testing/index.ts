@@ -4,7 +4,7 @@ import type { FetchResponse } from '../options.ts'
 import { readBaseUrl } from '../settings.ts'
 import { requireKnown } from '../values.ts'
 import { writeRequest } from '../wire/request.ts'
-import { type Account, handlers, listPlants, type StoredPlant } from './operations.ts'
+import { type Account, handlers, type StoredPlant } from './operations.ts'
 import { accountOf, type FakeRequest, type FakeService, type FakeToken, type Fault, receive } from './service.ts'
 
 export type { StoredPlant } from './operations.ts'
@@ -81,7 +81,6 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
   requireKnown(options, ['baseUrl'], 'options')
   const baseUrl = readBaseUrl(options.baseUrl ?? 'http://plant-store.test')
   const [tokens, accounts] = [new Map<string, FakeToken>(), new Map<string, Account>()]
-  let created = 0
   const service: FakeService = { baseUrl, tokens, accounts, requests: [], faults: [] }
 
   const others: Omit<FakePlantStore, 'baseUrl' | 'token' | 'fetch'> = {
@@ -89,19 +88,19 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     createToken(token = {}) {
       requireKnown(token, ['account', 'scopes', 'expiresAt'], 'options')
       const { account = 'default', scopes = ['read', 'write'], expiresAt } = token
-      const text = `fake-token-${++created}`
+      const text = `fake-token-${tokens.size + 1}`
       tokens.set(text, { account, scopes, expiresAt })
       return text
     },
-    revokeToken: (token) =>
-      void tokens.set(token, { account: '', scopes: [], ...tokens.get(token), expiresAt: new Date(0) }),
+    revokeToken: (token) => void Object.assign(tokens.get(token) ?? {}, { expiresAt: new Date(0) }),
     add(plants, account = 'default') {
       for (const plant of plants) {
         writeRequest(routes.createPlant, plant)
         handlers.createPlant(plant, accountOf(service, account))
       }
     },
-    plants: (account = 'default') => listPlants(accountOf(service, account)).map(({ seq: _, ...plant }) => plant),
+    plants: (account = 'default') =>
+      [...accountOf(service, account).plants.values()].map(({ seq: _, ...plant }) => plant),
     failNext(fault, times = 1, operation) {
       if (!(fault instanceof Error)) requireKnown(fault, ['error', 'status', 'body', 'headers', 'delay'], 'fault')
       if (operation !== undefined) requireKnown({ [operation]: true }, Object.keys(routes), 'operation')
@@ -110,7 +109,6 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     reset() {
       for (const map of [tokens, accounts]) map.clear()
       for (const list of [service.requests, service.faults]) list.length = 0
-      created = 0
       others.createToken()
     },
   }

@@ -17,7 +17,7 @@ type Row = StoredPlant & { readonly seq: number }
 export interface Account {
   /** Tells the cursors of accounts apart. */
   readonly number: number
-  /** The plants by their ids. */
+  /** The plants by their ids, in order of creation. */
   readonly plants: Map<bigint, Row>
   lastSeq: number
 }
@@ -53,18 +53,13 @@ export const handlers: { [TName in OperationName]: Handler<Input<TName>, Awaited
 
   getPlants({ limit, cursor, ...unused }, account) {
     const after = cursor === undefined ? 0 : readPosition(cursor, account.number)
-    const rest = listPlants(account).filter(({ seq }) => seq > after)
+    const rest = [...account.plants.values()].filter(({ seq }) => seq > after)
     const listed = rest.slice(0, limit)
     const isPart = limit !== undefined || cursor !== undefined
     const endCursor = `${account.number}:${listed.at(-1)?.seq ?? after}`
     const page = isPart ? { endCursor, hasNextPage: listed.length < rest.length } : undefined
     return { body: listed.map(toBody), page, unused }
   },
-}
-
-/** Returns the plants of an account, in order of creation. */
-export function listPlants({ plants }: Account): Row[] {
-  return [...plants.values()].sort((a, b) => a.seq - b.seq)
 }
 
 /** Returns the `seq` that a cursor of the fake stands for. Its plant may be deleted. */

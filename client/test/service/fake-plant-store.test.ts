@@ -32,6 +32,7 @@ test('requests say whose token was sent, also one that has ended', async () => {
   const ended = store.createToken({ account: 'bob', scopes: ['read'], expiresAt: new Date(0) })
   store.revokeToken(store.token)
   const [reader, unknown] = [store.createToken({ account: 'carol', scopes: ['read'] }), 'pst_unknown']
+  store.revokeToken(unknown)
   for (const token of [ended, reader, unknown, store.token]) await safe.createPlant(ficus, { token })
   expect(store.requests.map(({ account, scopes }) => [account, scopes])).toEqual([
     ...[['bob', ['read']], ['carol', ['read']], [undefined, undefined], ['default', ['read', 'write']]], // biome-ignore format: one line
@@ -41,7 +42,6 @@ test('requests say whose token was sent, also one that has ended', async () => {
 test('a fault can be that of an operation, and reset makes the store as new', async () => {
   const store = createFakePlantStore()
   const { safe } = createPlantStoreClient({ ...store, retries: 0 })
-  store.revokeToken('pst_unknown')
   const other = store.createToken()
   expect(other).toBe('fake-token-2')
   store.failNext({ error: 'internal' }, 2, 'createPlant')
