@@ -7,10 +7,7 @@ import type { Prisma, ReadStatement, WriteStatement } from './engine.ts'
 type GeneratedClient = new (options: { adapter: SqlDriverAdapterFactory; errorFormat: 'minimal' }) => object
 
 /** The part of Prisma's driver adapter that an engine has. */
-export interface ClientAdapter extends Pick<SqlDriverAdapter, 'provider' | 'queryRaw' | 'executeRaw'> {
-  /** Where Prisma Client looks for the tables, on PostgreSQL. */
-  readonly schemaName?: string
-}
+export type ClientAdapter = Pick<SqlDriverAdapter, 'provider' | 'queryRaw' | 'executeRaw' | 'getConnectionInfo'>
 
 /** A statement that only reads begins with it. */
 const SELECT = /^\s*SELECT\b/i
@@ -29,15 +26,13 @@ export function rejectPrismaTransaction(): Promise<never> {
 }
 
 /** Creates the Prisma Client of an engine. */
-export function createPrisma(Client: GeneratedClient, { schemaName, ...adapter }: ClientAdapter): Prisma {
-  const driverAdapter: SqlDriverAdapter = {
-    ...adapter,
+export function createPrisma(Client: GeneratedClient, adapter: ClientAdapter): Prisma {
+  const driverAdapter = Object.assign(adapter, {
     adapterName: '@plant-store/prisma',
     executeScript: rejectPrismaTransaction,
     startTransaction: rejectPrismaTransaction,
-    getConnectionInfo: () => ({ supportsRelationJoins: false, ...(schemaName !== undefined && { schemaName }) }),
     dispose: async () => {},
-  }
+  })
   // The default format of errors quotes the source code around the call.
   return new Client({
     adapter: { ...driverAdapter, connect: async () => driverAdapter },

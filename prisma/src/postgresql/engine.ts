@@ -54,7 +54,7 @@ async function open(address: Address, patience: number): Promise<OpenedDatabase>
     if (!(error instanceof StorageError && error.fault === 'locked')) throw error
   }
   await retry(() => check(true).catch(acceptLock), TIMES.task)
-  const [[schemaName] = ['']] = await pool.query<[string]>(`SELECT nspname FROM pg_namespace WHERE oid = ${SCHEMA}`)
+  const [[schema] = ['']] = await pool.query<[string]>(`SELECT nspname FROM pg_namespace WHERE oid = ${SCHEMA}`)
   const gate = createWriteGate(patience, pool.lateError)
   const run: RunStatement = (statement, query) =>
     statement.kind === 'read'
@@ -62,7 +62,7 @@ async function open(address: Address, patience: number): Promise<OpenedDatabase>
       : gate(() => runWrite(pool, statement, query))
   const runNamed = (statement: ReadStatement | WriteStatement, values: SqlValue[]) =>
     run(statement, { name: address.isPooled ? undefined : NAMES.get(statement), text: statement.sql, values })
-  const adapter = await createClientAdapter(run, schemaName)
+  const adapter = await createClientAdapter(run, schema)
   const running = opened.move()
   return {
     read: async <Row extends unknown[]>(statement: ReadStatement, values: SqlValue[]) =>
@@ -113,16 +113,10 @@ type RunStatement = (statement: ReadStatement | WriteStatement, query: Query) =>
  * Creates the adapter of Prisma Client: Prisma's own, which reads and writes values as the Client expects them, on a
  * pool that never connects: it calls nothing of it but this `query`.
  *
- * @param schemaName where the Client looks for the tables
+ * @param schema where the Client looks for the tables
  */
-async function createClientAdapter(run: RunStatement, schemaName: string): Promise<ClientAdapter> {
+function createClientAdapter(run: RunStatement, schema: string): Promise<ClientAdapter> {
   const query = ({ text, values = [], types }: Query) =>
     run(toStatement(text), { text, values, ...(types && { types }) })
-  const adapter = await new PrismaPg(Object.assign(new pg.Pool(), { query })).connect()
-  return {
-    provider: 'postgres',
-    schemaName,
-    queryRaw: (each) => adapter.queryRaw(each),
-    executeRaw: (each) => adapter.executeRaw(each),
-  }
+  return new PrismaPg(Object.assign(new pg.Pool(), { query }), { schema }).connect()
 }
