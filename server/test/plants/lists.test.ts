@@ -104,25 +104,6 @@ test('a part of a list is not taken from the cached list, and a list without a v
   expect(namesOf((await get('alice', {}, ['empty'])).text)).toEqual(['a', 'b', 'c'])
 })
 
-test('a part says where it ends and whether more follows, also one of several pieces or without plants', async () => {
-  const database = createDatabase(100)
-  const { get } = createServer(database)
-  const names = Array.from({ length: 30 }, (_, index) => `plant ${index}`)
-  database.store('alice', ...names)
-  const part = async (selection: Selection) => {
-    const { text, version, ...rest } = await get('alice', selection)
-    return { names: namesOf(text), ...rest }
-  }
-  expect(await part({ limit: 20, after: 5 })).toEqual({ names: names.slice(5, 25), end: 25, more: true })
-  expect(await part({ limit: 25, after: 5 })).toEqual({ names: names.slice(5), end: 30, more: false })
-  expect(await part({ after: 5 })).toEqual({ names: names.slice(5), end: 30, more: false })
-  for (const after of [30, 31]) {
-    for (const limit of [1, undefined]) {
-      expect(await part({ limit, after })).toEqual({ names: [], end: after, more: false })
-    }
-  }
-})
-
 test('of a list the first MiB is cached, and of all lists 16 MiB, of which those not used for long go first', async () => {
   const database = createDatabase(MEBIBYTE)
   const { readsOf } = createServer(database)
