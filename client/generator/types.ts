@@ -4,12 +4,9 @@ import { rejectContract } from '@plant-store/contract/openapi'
 import { componentsOf, type Field, fieldsOf, int64sOf, isInt64, type OperationModel, type Schema } from './model.ts'
 import { comment, literal, propertyName } from './typescript.ts'
 
-const [index = '', ...others] = ['index', 'client', 'errors', 'options'].map((name) =>
-  readFileSync(new URL(`../src/${name}.ts`, import.meta.url), 'utf8'),
-)
-const exported = [...(index.match(/\b[A-Z]\w+/g) ?? []), ...(others.join('\n').match(/(?<=^export \w+ )\w+/gm) ?? [])]
-/** Names that `src/index.ts` exports or the generated code uses. */
-const TAKEN_NAMES: readonly string[] = ['Operations', 'PagedOperationName', 'ConditionalOperationName', ...exported]
+const ownFiles = 'client errors options values generated/error-codes generated/operations generated/routes'.split(' ')
+/** What `src/index.ts` exports, apart from the types that are generated here. */
+const exported = ownFiles.map((name) => readFileSync(new URL(`../src/${name}.ts`, import.meta.url), 'utf8')).join('')
 
 /** What the SDK does, unlike the service. */
 const ONLY_KNOWN = 'Another field is an error of the SDK.'
@@ -44,7 +41,7 @@ export function generateTypes(components: Readonly<Record<string, Schema>>, oper
   }
 
   function declare(name: string, documentation: string, code: string): void {
-    if (TAKEN_NAMES.includes(name) || declared.has(name)) {
+    if (declared.has(name) || new RegExp(`^export \\w+ ${name}\\b`, 'm').test(exported)) {
       rejectContract(name, 'this name is taken; change a .meta({ id }) or the name of the operation')
     }
     declared.set(name, `${comment(documentation, '')}export ${code}\n`)
