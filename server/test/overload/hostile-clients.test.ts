@@ -21,7 +21,7 @@ import { addLongList, attack, keepConnecting } from '../helpers/hostile-clients.
 import { expectMetric } from '../helpers/read-metric.ts'
 import { get, KEEP_ALIVE, listPlants, NO_TOKEN, post, postHead, withToken } from '../helpers/requests.ts'
 import { serveApp } from '../helpers/serve-app.ts'
-import { accepts, rejects } from '../helpers/wire.ts'
+import { rejects } from '../helpers/wire.ts'
 
 const OPEN = { ...KEEP_ALIVE, ...NO_TOKEN }
 const GET_BUNDLE = get('/docs/swagger-ui-bundle.js', OPEN)
@@ -31,7 +31,7 @@ const RARELY = { interval: 200 }
 const IN_FLIGHT = 'plant_store_requests_in_flight'
 
 const shutdown = { adminPort: 0, shutdownTimeout: 100 }
-const limited = await startTestServer({ maxRequestsInFlight: 20, maxConnections: 90, ...shutdown })
+const limited = await startTestServer({ maxConnections: 90, ...shutdown })
 const server = await startTestServer(shutdown)
 
 /** Stops clocks, and what is done at intervals, until the test ends; returns what lets time pass. */
@@ -175,25 +175,6 @@ test('a request that waits for the database keeps its plant, and no bytes or tex
   endLock()
 })
 
-test('one account cannot take all requests in flight; one that ends or disconnects makes room', async () => {
-  const uploads: Awaited<ReturnType<typeof beginUpload>>[] = []
-  const isFull = async () => (await limited.call('/plants')).status === 503
-  while (!(await isFull())) uploads.push(await beginUpload(limited, uploads.length))
-  expect(uploads).toHaveLength(18)
-  await rejects(limited, get(), 50300, { headers: { 'Retry-After': /^[123]$/ } })
-  const { token } = await limited.createToken({ account: 'bob' })
-  await accepts({ ...limited, token }, get())
-  // A request without a token is counted by address, and in flight only until it is rejected.
-  await rejects(limited, get('/plants', NO_TOKEN), 40101)
-
-  expect(await uploads[0]?.finish()).toBe(200)
-  await until(async () => !(await isFull()))
-  const next = await beginUpload(limited, 99)
-  expect(await isFull()).toBe(true)
-  next.socket.destroy()
-  await until(async () => !(await isFull()))
-})
-
 test('one address cannot take all connections', async () => {
   const sockets = await Promise.all(Array.from({ length: 100 }, () => open(limited, '', '127.0.0.2')))
   await until(() => sockets.filter(({ destroyed }) => destroyed).length >= 20)
@@ -242,20 +223,6 @@ async function countServed(server: TestServer, account: string): Promise<number>
 /** Reads the status of the only response until the connection closes. */
 async function readStatus(socket: Socket): Promise<number | undefined> {
   return readResponses(await readAll(socket))[0]?.status
-}
-
-/** Sends a request except its body, waits until the server asks for that, and returns what sends it. */
-async function beginUpload(server: Pick<TestServer, 'url' | 'token'>, id: number) {
-  const body = JSON.stringify({ id, name: 'Ficus' })
-  const headers = { Connection: 'close', 'Content-Length': String(body.length), Expect: '100-continue' }
-  const socket = (await open(server, postHead(headers))).resume()
-  const [interim] = await once(socket, 'data')
-  expect(String(interim)).toBe('HTTP/1.1 100 Continue\r\n\r\n')
-  const finish = () => {
-    socket.write(body)
-    return readStatus(socket)
-  }
-  return { socket, finish }
 }
 
 /**

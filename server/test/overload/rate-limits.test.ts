@@ -59,7 +59,10 @@ test('requests are shared by the address, or the /64 network, that a trusted pro
   for (const [index, addresses] of CLIENTS.entries()) {
     const calls = Array.from({ length: 8 }, (_, count) => call('/held', addresses[count % addresses.length]))
     await until(() => held.length === 8)
-    for (const address of addresses) expect((await call('/', address)).status, address).toBe(503)
+    for (const address of addresses) {
+      const { status, headers } = await call('/', address)
+      expect([status, headers.get('retry-after')], address).toEqual([503, expect.stringMatching(/^[123]$/)])
+    }
     expect((await call('/', CLIENTS.at(index - 1)?.[0])).status).toBe(200)
     for (const response of held.splice(0)) response.end()
     await Promise.all(calls)
