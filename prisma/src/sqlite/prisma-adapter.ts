@@ -63,21 +63,18 @@ function toResultSet({ columns, rows }: Result): SqlResultSet {
   }
 }
 
-/** Returns the type of the first value of another column, such as an expression. */
+/** Returns the type of another column, such as an expression. Prisma Client reads any but an integer as it is. */
 function typeOf(rows: Value[][], index: number): ColumnType {
   const value = rows.find((row) => row[index] !== null)?.[index]
-  if (typeof value === 'string' || value instanceof Uint8Array) return ColumnTypeEnum.Text
-  if (typeof value === 'bigint') return ColumnTypeEnum.Int64
-  return typeof value === 'number' ? ColumnTypeEnum.UnknownNumber : ColumnTypeEnum.Int32
+  return typeof value === 'bigint' ? ColumnTypeEnum.Int64 : ColumnTypeEnum.Text
 }
 
 function toPrismaValue(value: Value, type: ColumnType | undefined): string | number | null {
   if (value === null) return value
   if (value instanceof Uint8Array) return Buffer.from(value).toString()
   if (type === ColumnTypeEnum.DateTime) return toTime(value)
-  if (typeof value === 'string') return value
-  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()
-  return type === ColumnTypeEnum.Int32 ? Math.trunc(value) : value
+  if (typeof value !== 'bigint') return value
+  return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString()
 }
 
 /**
