@@ -25,13 +25,13 @@ const engine = await (isPostgresqlUrl(url) ? import('./postgresql.ts') : import(
 
 const commands: Record<string, () => Promise<void>> = {
   '': () => serveJsonRpc(() => engine.openForSchemaEngine(url), values.datamodels),
-  'cli can-connect-to-database': () => engine.canConnect(url).catch(reportError),
+  'cli can-connect-to-database': async () => (await engine.openForSchemaEngine(url)).close(),
   // The command line runs it where P1003 says that there is no file.
-  'cli create-database': async () => (await import('./sqlite.ts')).createDatabase(url).catch(reportError),
+  'cli create-database': async () => (await import('./sqlite.ts')).createDatabase(url),
 }
 const command = positionals.join(' ')
 if (!commands[command]) throw new Error(`The schema engine has no command "${command}"`)
-await commands[command]()
+await commands[command]().catch(reportError)
 // The engine's time limit on its lock, 10 s, would keep the process running.
 process.exit()
 
@@ -92,7 +92,7 @@ function send(message: object): void {
 
 /** Writes an error as the engine does. The command line skips the first line and reads the others as a log. */
 function reportError(error: unknown): void {
-  const { message, code = 'P1011' } = error as { message: string; code?: string }
+  const { message, code = 'P1001' } = error as { message: string; code?: string }
   const line = { level: 'ERROR', target: 'schema_engine::logger', fields: { error_code: code, message } }
   process.stderr.write(`schema engine\n${JSON.stringify(line)}\n`)
   process.exitCode = 1

@@ -6,14 +6,7 @@ import { type Address, readAddress } from '../src/postgresql/address.ts'
 import { openPool } from '../src/postgresql/pool.ts'
 import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schema-engine-database.ts'
 
-/** Connects to a database once. @throws {Error} if it does not exist or cannot be used */
-export async function canConnect(url: string): Promise<void> {
-  await execute(readAddress(url), 'SELECT 1').catch((error: Error) => {
-    throw prismaError('P1001', error.message, error)
-  })
-}
-
-/** Opens a database for the methods of the engine. */
+/** Opens a database for the methods of the engine. @throws {Error} if it does not exist or cannot be used */
 export async function openForSchemaEngine(url: string): Promise<SchemaEngineDatabase> {
   const address = readAddress(url)
   if (address.isPooled) {
@@ -45,15 +38,14 @@ async function execute(address: Address, sql: string): Promise<void> {
 /** Returns a connection for the schema engine, whose locks it holds. It connects at the first query. */
 async function connect(address: Address): Promise<SqlDriverAdapter> {
   const { driver, query, [Symbol.asyncDispose]: dispose } = openPool(address, { max: 1 })
-  const [[schemaName] = ['']] = await query<[string]>('SELECT current_schema()')
+  const [[schema] = ['']] = await query<[string]>('SELECT current_schema()')
   const restoreChars = readCharColumns(driver)
-  const adapter = await new PrismaPg(driver).connect()
+  const adapter = await new PrismaPg(driver, { schema }).connect()
   const queryRaw = adapter.queryRaw.bind(adapter)
   return Object.assign(adapter, {
     queryRaw: (query: SqlQuery) => queryRaw(query).then(restoreChars).catch(noMigrationsYet),
     // Sent whole: the adapter splits a script at every semicolon.
     executeScript: async (sql: string) => void (await adapter.executeRaw({ sql, args: [], argTypes: [] })),
-    getConnectionInfo: () => ({ schemaName, supportsRelationJoins: false }),
     dispose,
   })
 }

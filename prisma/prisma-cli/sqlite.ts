@@ -11,13 +11,6 @@ import { noMigrationsYet, prismaError, type SchemaEngineDatabase } from './schem
 /** How long another process may keep the file locked, in milliseconds. */
 const BUSY_TIMEOUT = 5_000
 
-/** Rejects a missing file, which SQLite would create. @throws {Error} */
-export async function canConnect(url: string): Promise<void> {
-  const file = databaseFile(url)
-  if (existsSync(file)) return
-  throw prismaError('P1003', `Database \`${path.basename(file)}\` does not exist at ${file}`)
-}
-
 /** Creates an empty file, which is an empty SQLite database. As in the server, only the owner may read it. */
 export async function createDatabase(url: string): Promise<void> {
   const file = databaseFile(url)
@@ -25,10 +18,10 @@ export async function createDatabase(url: string): Promise<void> {
   closeSync(openSync(file, 'wx', 0o600))
 }
 
-/** Opens a file for the methods of the engine. */
+/** Opens a file for the methods of the engine. @throws {Error} if it does not exist */
 export async function openForSchemaEngine(url: string): Promise<SchemaEngineDatabase> {
-  await canConnect(url)
   const file = databaseFile(url)
+  if (!existsSync(file)) throw prismaError('P1003', `Database \`${path.basename(file)}\` does not exist at ${file}`)
   // The engine needs the file for itself, and hides in a stack of its own that another process has it open.
   const connection = open(file, (cause) => {
     const what = `${file} is in use: stop the server, Prisma Studio and other programs that use it, and retry`
