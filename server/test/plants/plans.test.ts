@@ -39,13 +39,8 @@ function recordStatements(): () => Sent[] {
 
 /** Returns the steps that read plants, as SQLite plans a statement. */
 function explainOnSqlite({ sql }: Sent): string[] {
-  const numbered = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [index + 1, null]))
-  const values = /\$1\b/.test(sql) ? [numbered] : Array(sql.split('?').length - 1).fill(null)
-  const database = new DatabaseSync(databaseUrl.replace('file:', ''), {
-    readOnly: true,
-    allowUnknownNamedParameters: true,
-  })
-  const rows = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values)
+  const database = new DatabaseSync(databaseUrl.replace('file:', ''), { readOnly: true })
+  const rows = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all()
   database.close()
   // The table, or what the statement calls it.
   const aliases = [...sql.matchAll(/["`]Plant["`](?: AS)? ["`]?(\w+)/gi)].map(([, alias]) => alias)
