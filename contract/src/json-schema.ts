@@ -4,8 +4,8 @@
  */
 import * as z from 'zod'
 
-/** Where a value is: in the body of a request or a response, or in a parameter, which arrives as text. */
-export type Direction = 'request' | 'parameter' | 'response'
+/** A part of an operation: parameters, which arrive as text, or the body of a request, a response or a page. */
+type Part = 'parameters' | 'request' | 'response' | 'page'
 
 /** A JSON Schema as zod writes it. */
 type Json = z.core.JSONSchema.JSONSchema
@@ -51,13 +51,13 @@ export function rejectContract(place: string, reason: string): never {
  * @param place the operation and the path to the value, for error messages
  * @throws {Error} with the place and the fix, if it could not be sent or described exactly
  */
-export function describe(components: Components, value: unknown, direction: Direction, place: string): JsonSchema {
+export function describe(components: Components, value: unknown, part: Part, place: string): JsonSchema {
   if (!(value instanceof z.ZodType)) return rejectContract(place, 'is not a JSON schema of zod 4; use z, or c.noBody()')
   const visited = new Map<z.core.$ZodTypes, [json: Json, where: string]>()
   try {
     const written = z.toJSONSchema(value, {
       // A parameter is what its text is read to. A body is what is sent: the server parses no response.
-      io: direction === 'parameter' ? 'output' : 'input',
+      io: part === 'parameters' ? 'output' : 'input',
       cycles: 'throw',
       unrepresentable: ({ zodSchema: { _zod } }) =>
         _zod.def.type === 'bigint' ? { type: 'integer', format: 'int64' } : 'any',
@@ -71,7 +71,7 @@ export function describe(components: Components, value: unknown, direction: Dire
     // zod visits the schemas that `.meta()` and `.refine()` were called on too. What is sent is only their result.
     for (const { _zod } of [...visited.keys()]) visited.delete(_zod.parent as z.core.$ZodTypes)
     for (const [schema, [json, where]] of visited) {
-      if (!isSupported(schema, json, direction)) rejectContract(where, `this z.${schema._zod.def.type}() ${SUPPORTED}`)
+      if (!isSupported(schema, json, part)) rejectContract(where, `this z.${schema._zod.def.type}() ${SUPPORTED}`)
     }
     // References to the definitions of a schema become references to the components of the document.
     const text = JSON.stringify(written).replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/')
@@ -81,6 +81,10 @@ export function describe(components: Components, value: unknown, direction: Dire
       if (!isSame) rejectContract(place, `another schema has the id ${id}; use one schema, or rename one`)
       components[id] = component
     }
+    const { type = '' } = components[json.$ref?.split('/').at(-1)] ?? json
+    // An object or a list may grow.
+    const types = { parameters: ['object'], request: ['object'], response: ['object', 'array'], page: ['array'] }[part]
+    if (!types.includes(String(type))) rejectContract(place, `must be an ${types.join(' or an ')}; change its schema`)
     return json
   } catch (error) {
     const { message } = error as Error
@@ -91,7 +95,7 @@ export function describe(components: Components, value: unknown, direction: Dire
 }
 
 /** Whether everything that a schema says is expressed, apart from what it consists of. */
-function isSupported(schema: z.core.$ZodTypes, json: Json, direction: Direction): boolean {
+function isSupported(schema: z.core.$ZodTypes, json: Json, part: Part): boolean {
   const { def } = schema._zod
   const checks = (def.checks ?? []).map(({ _zod }) => _zod.def)
   const names = [def.type, ...checks.map(({ check }) => check)]
@@ -102,7 +106,7 @@ function isSupported(schema: z.core.$ZodTypes, json: Json, direction: Direction)
   const isFormatOnly = json.type === 'string' && json.format !== undefined && (json.pattern ?? json.allOf) === undefined
   const accepts = (text: string) => z.safeParse(schema, text).success
   // Every parameter arrives as text.
-  const parameters = direction === 'parameter' && def.type === 'object' ? Object.values(def.shape) : []
+  const parameters = part === 'parameters' && def.type === 'object' ? Object.values(def.shape) : []
   const issues = parameters.map((field) => z.safeParse(field, 'a').error?.issues[0])
   return (
     names.every((name) => SUPPORTED_NAMES.includes(name)) &&
@@ -113,9 +117,9 @@ function isSupported(schema: z.core.$ZodTypes, json: Json, direction: Direction)
     !('coerce' in def && def.coerce) &&
     !(checks.some(({ check }) => check === 'custom') && (json.description ?? json.pattern) === undefined) &&
     !(def.type === 'nullable' && !isScalar) &&
-    !(direction === 'parameter' && ['array', 'nullable'].includes(def.type)) &&
-    !(def.type === 'bigint' && direction === 'request') &&
-    !(direction !== 'response' && (['\0', '\ud800'].some(accepts) || isFormatOnly)) &&
+    !(part === 'parameters' && ['array', 'nullable'].includes(def.type)) &&
+    !(def.type === 'bigint' && part === 'request') &&
+    !(['parameters', 'request'].includes(part) && (['\0', '\ud800'].some(accepts) || isFormatOnly)) &&
     issues.every((issue) => issue?.code !== 'invalid_type')
   )
 }

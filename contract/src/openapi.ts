@@ -1,9 +1,9 @@
 /** Creates the OpenAPI document: of each operation the parameters, the body and the responses. */
 import { type AppRoute, ContractNoBody, isAppRoute } from '@ts-rest/core'
-import * as z from 'zod'
+import type * as z from 'zod'
 import { contract, type ErrorName, ErrorSchema, errorCatalogue, type OperationMetadata, statusOf } from './contract.ts'
 import { commonErrors } from './errors.ts'
-import { type Components, type Direction, describe, type JsonSchema, rejectContract } from './json-schema.ts'
+import { type Components, describe, type JsonSchema, rejectContract } from './json-schema.ts'
 
 export { type Components, type JsonSchema, rejectContract } from './json-schema.ts'
 
@@ -163,7 +163,7 @@ function describeOperation(route: Route, components: Components) {
   const inQuery = describeParameters('query', route, components)
   const [ofPath, ofQuery] = [route.pathParams, route.query].map((each) => (each as z.ZodType | undefined)?.description)
   const body = bodyOf(route)
-  const schema = body && describeBody(body, 'request', ['object'], `${name}: body`, components)
+  const schema = body && describe(components, body, 'request', `${name}: body`)
   // What the server responds before the operation, whatever that declares: an invalid
   // parameter of a path names nothing.
   const before = { ...(route.pathParams !== undefined && { 404: ErrorSchema }), ...(body && BODY_ERRORS) }
@@ -171,14 +171,13 @@ function describeOperation(route: Route, components: Components) {
   const errors = ERROR_NAMES.filter((error) => isSent(error, route))
   const responses = Object.entries({ ...before, ...route.responses }).map(([key, body]: [string, unknown]) => {
     const status = Number(key)
-    const isPage = paged && status < 300
+    const part = paged && status < 300 ? 'page' : 'response'
     const place = `${name}: response ${status}`
     // Statuses without a body (RFC 9110 sections 15.3.5 and 15.4.5).
     const isEmpty = [204, 304].includes(status)
     if (isEmpty !== (body === ContractNoBody))
       rejectContract(place, isEmpty ? 'must be c.noBody()' : 'must have a body; c.noBody() is a 204')
-    const types = isPage ? ['array'] : ['object', 'array']
-    const schema = isEmpty ? undefined : describeBody(body, 'response', types, place, components)
+    const schema = isEmpty ? undefined : describe(components, body, part, place)
     const own = errors.filter((error) => statusOf(error) === status)
     const headers = responseHeaders(status, paged && status < 400, hasVersion && status < 400)
     return [key, { ...describeResponse(status, schema, own), headers }] as const
@@ -208,22 +207,13 @@ function describeParameters(kind: 'path' | 'query', route: Route, components: Co
   const schema = kind === 'path' ? route.pathParams : route.query
   const inPath = kind === 'path' ? (route.path.match(/(?<=:)\w+/g) ?? []).toSorted() : []
   if (schema === undefined && inPath.length === 0) return []
-  if (!(schema instanceof z.ZodObject)) return rejectContract(place, 'must be a z.object() with a field per parameter')
-  const { properties = {}, required = [] } = describe(components, schema, 'parameter', place)
+  const { properties = {}, required = [] } = describe(components, schema, 'parameters', place)
   const isOfPath = [Object.keys(properties), required].every((each) => each.toSorted().join() === inPath.join())
   if (kind === 'path' && !isOfPath) rejectContract(place, `must have the parameters of ${route.path}, all required`)
   return Object.entries(properties).map(([name, schema]) => {
     const { description, deprecated } = schema
     return { in: kind, name, required: required.includes(name) || undefined, description, deprecated, schema }
   })
-}
-
-/** Describes a JSON body, which must be of one of these types: an object or a list may grow. */
-function describeBody(value: unknown, direction: Direction, types: string[], place: string, components: Components) {
-  const schema = describe(components, value, direction, place)
-  const { type = '' } = components[schema.$ref?.split('/').at(-1) ?? ''] ?? schema
-  if (!types.includes(String(type))) rejectContract(place, `must be an ${types.join(' or an ')}; change its schema`)
-  return schema
 }
 
 /** Describes a response of success, or of errors that have its status. */
