@@ -38,15 +38,12 @@ interface ListText {
   readonly version: string | undefined
 }
 
-/** The lists of all accounts. */
-export interface Lists {
-  /**
-   * Reads the selected plants of an account. Only the whole list is cached.
-   *
-   * @param known the versions of which the client has the text, which then need not be read. Default: none
-   */
-  read(account: string, selection?: Selection, known?: readonly string[]): Promise<PlantList>
-}
+/**
+ * Reads the selected plants of an account. Only the whole list is cached.
+ *
+ * @param known the versions of which the client has the text, which then need not be read. Default: none
+ */
+type ReadList = (account: string, selection?: Selection, known?: readonly string[]) => Promise<PlantList>
 
 /** What to read for a piece. */
 interface PieceRange extends ListRange {
@@ -78,7 +75,7 @@ const EMPTY = Buffer.from('[]')
 const EMPTY_VERSION = 'empty'
 
 /**
- * Creates the lists of all accounts, as JSON text (docs/decisions/012-list-cache.md).
+ * Creates what reads the lists of all accounts, as JSON text (docs/decisions/012-list-cache.md).
  *
  * A text is in one of four states:
  * - *known*: the version of the list, read after the request has arrived, is one that the client has. Nothing is read
@@ -91,7 +88,7 @@ const EMPTY_VERSION = 'empty'
  *
  * @param maxSize the size of all cached pieces, in bytes
  */
-export function createLists(plants: Plants, maxSize: number = MAX_CACHE_BYTES): Lists {
+export function createLists(plants: Plants, maxSize: number = MAX_CACHE_BYTES): ReadList {
   const cache = new LRUCache<string, Piece>({ maxSize, sizeCalculation: sizeOf })
   const readState = oncePerTurn(plants.states)
   const readPage = inTimeSlices(plants.read)
@@ -171,16 +168,14 @@ export function createLists(plants: Plants, maxSize: number = MAX_CACHE_BYTES): 
     return { ...(await readText(account, first, end)), end, more }
   }
 
-  return {
-    async read(account, selection = {}, known = []) {
-      if (Object.values(selection).some((bound) => bound !== undefined)) return readPart(account, selection)
-      const state = await readState(account)
-      const { last: end } = state
-      const version = end === 0 ? EMPTY_VERSION : state.version
-      const isKnown = version !== undefined && known.includes(version)
-      if (end === 0 || isKnown) return { json: EMPTY, version, end, more: false }
-      return { ...(await readText(account, { ...FIRST_RANGE, version }, end)), end, more: false }
-    },
+  return async (account, selection = {}, known = []) => {
+    if (Object.values(selection).some((bound) => bound !== undefined)) return readPart(account, selection)
+    const state = await readState(account)
+    const { last: end } = state
+    const version = end === 0 ? EMPTY_VERSION : state.version
+    const isKnown = version !== undefined && known.includes(version)
+    if (end === 0 || isKnown) return { json: EMPTY, version, end, more: false }
+    return { ...(await readText(account, { ...FIRST_RANGE, version }, end)), end, more: false }
   }
 }
 

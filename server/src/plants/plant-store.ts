@@ -9,7 +9,7 @@ import { createLists } from './lists.ts'
 
 /** Creates the operations on the plants of a database, with their rules. */
 export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
-  const lists = createLists(plants)
+  const readList = createLists(plants)
   const create = createGroupCommit(plants.create)
 
   return {
@@ -29,7 +29,7 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
     /** Lists the plants of an account in order of creation. A page, or the rest of a list, says where it ends. */
     async getPlants({ limit, cursor, ...unused }, account, known) {
       const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
-      const { json, version, end, more } = await lists.read(account, { limit, after }, known)
+      const { json, version, end, more } = await readList(account, { limit, after }, known)
       const isPart = limit !== undefined || cursor !== undefined
       const page = isPart ? { endCursor: await cursors.write(account, end), hasNextPage: more } : undefined
       return { body: asBody(json), version, page, unused }

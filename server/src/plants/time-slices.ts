@@ -8,9 +8,8 @@ const SLICE = 5
 type Read<Range, Result> = (account: string, range: Range) => Promise<Result>
 
 /** A read that waits. */
-interface WaitingRead<Result> {
-  begin(): void
-  readonly result: Promise<Result>
+interface WaitingRead<Range, Result> extends PromiseWithResolvers<Result> {
+  readonly range: Range
 }
 
 /**
@@ -22,7 +21,7 @@ interface WaitingRead<Result> {
  */
 export function inTimeSlices<Range, Result>(read: Read<Range, Result>): Read<Range, Result> {
   /** By account and range. Undefined: none waits. It is not used again, for the reason in places.ts. */
-  let waiting: Map<string, Map<string, WaitingRead<Result>>> | undefined
+  let waiting: Map<string, Map<string, WaitingRead<Range, Result>>> | undefined
 
   async function beginAll(): Promise<void> {
     while (waiting?.size) {
@@ -30,13 +29,15 @@ export function inTimeSlices<Range, Result>(read: Read<Range, Result>): Read<Ran
       const end = performance.now() + SLICE
       // It also visits an account that has more, which is added again after the others.
       for (const [account, reads] of waiting) {
-        const [next] = reads.values()
+        const [next] = reads
         assert(next, 'an account waits only with a read')
-        next.begin()
+        const [name, { range, resolve }] = next
+        reads.delete(name)
         waiting.delete(account)
         if (reads.size > 0) waiting.set(account, reads)
+        resolve(read(account, range))
         // By then, what was read is written to those who asked, which takes time, too.
-        await new Promise<void>((resolve) => process.nextTick(resolve))
+        await new Promise<void>((proceed) => process.nextTick(proceed))
         if (performance.now() >= end) break
       }
     }
@@ -46,18 +47,14 @@ export function inTimeSlices<Range, Result>(read: Read<Range, Result>): Read<Ran
   return (account, range) => {
     const isFirst = waiting === undefined
     waiting ??= new Map()
-    const reads = waiting.get(account) ?? new Map<string, WaitingRead<Result>>()
+    const reads = waiting.get(account) ?? new Map<string, WaitingRead<Range, Result>>()
     waiting.set(account, reads)
     const name = JSON.stringify(range)
     const known = reads.get(name)
-    if (known) return known.result
-    const { promise: result, resolve } = Promise.withResolvers<Result>()
-    const begin = () => {
-      reads.delete(name)
-      resolve(read(account, range))
-    }
-    reads.set(name, { result, begin })
+    if (known) return known.promise
+    const added = { range, ...Promise.withResolvers<Result>() }
+    reads.set(name, added)
     if (isFirst) void beginAll()
-    return result
+    return added.promise
   }
 }

@@ -79,13 +79,13 @@ testOrders('a list is never older than its request, and its tag names its text',
     },
   }
   const createServer = () => createLists(plants as unknown as Plants, THREE_PIECES)
-  let server = createServer()
+  let readList = createServer()
 
   /** Lists as a client does, which may read slowly. */
   async function list(account: string, { after = 0, limit, isPart, isSlow, known = [] }: Reading = {}) {
     const begin = history.length - 1
     const selection = isPart ? { after, limit } : {}
-    const { json, version: tag, end, more } = await server.read(account, selection, known)
+    const { json, version: tag, end, more } = await readList(account, selection, known)
     let text = Buffer.isBuffer(json) ? json.toString() : ''
     for (let next = Buffer.isBuffer(json) ? undefined : json; next; ) {
       for (let pauses = isSlow ? 20 : 1; pauses > 0; pauses--) await order.event('read')
@@ -135,7 +135,7 @@ testOrders('a list is never older than its request, and its tag names its text',
     },
     restore: () => change(saved.rows, saved.version),
     restart() {
-      server = createServer()
+      readList = createServer()
     },
     list(number: number, limit?: number) {
       const begin = history.length - 1

@@ -1,11 +1,11 @@
 /** What lists read, and when. server/test/orders/lists.test.ts shows that they are right in any order of events. */
 import type { ListRange, Plants } from '@plant-store/prisma'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { createLists, type Lists } from '../../src/plants/lists.ts'
+import { createLists } from '../../src/plants/lists.ts'
 
 const MEBIBYTE = 2 ** 20
 
-type Selection = Parameters<Lists['read']>[1]
+type Selection = Parameters<ReturnType<typeof createLists>>[1]
 
 /**
  * Creates a database in memory, and counts what is read of it. Plants are numbered from 1.
@@ -50,10 +50,10 @@ function createDatabase(maxBytes = 2 ** 16) {
 
 /** Creates the lists of a server. */
 function createServer(database: ReturnType<typeof createDatabase>) {
-  const lists = createLists(database.plants)
+  const readList = createLists(database.plants)
   /** Reads a list as a client gets it, with what names its text. */
   async function get(account: string, selection?: Selection, known?: readonly string[]) {
-    const { json, ...list } = await lists.read(account, selection, known)
+    const { json, ...list } = await readList(account, selection, known)
     let text = Buffer.isBuffer(json) ? json.toString() : ''
     for (let next = Buffer.isBuffer(json) ? undefined : json; next; ) {
       const piece = await next()
@@ -71,7 +71,7 @@ function createServer(database: ReturnType<typeof createDatabase>) {
     return database.counts.reads - before
   }
 
-  return { lists, get, list, readsOf }
+  return { readList, get, list, readsOf }
 }
 
 function namesOf(text: string): string[] {
@@ -80,12 +80,12 @@ function namesOf(text: string): string[] {
 
 test('a list is read once for each of its versions, and an empty one never', async () => {
   const database = createDatabase()
-  const { list, readsOf, lists } = createServer(database)
+  const { list, readsOf, readList } = createServer(database)
   expect([await list('alice'), database.counts.reads]).toEqual([[], 0])
   database.store('alice', 'é')
   expect([await list('alice'), await readsOf('alice'), database.counts.reads]).toEqual([['é'], 0, 1])
   // The same bytes for all requests.
-  expect((await lists.read('alice')).json).toBe((await lists.read('alice')).json)
+  expect((await readList('alice')).json).toBe((await readList('alice')).json)
   database.store('alice', 'a')
   expect([await readsOf('alice'), await readsOf('alice'), await list('alice')]).toEqual([1, 0, ['a']])
   database.store('bob', 'x')
