@@ -1,8 +1,8 @@
 import type { Scope } from '@plant-store/contract'
 import * as jose from 'jose'
-import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 import { HttpError } from '../requests/errors.ts'
+import { onceIn } from '../telemetry/log.ts'
 import type { FindToken } from './authentication.ts'
 import { createIssuerKeys } from './issuer-keys.ts'
 import { isAccountName, knownScopes } from './tokens.ts'
@@ -40,7 +40,7 @@ const LOG_INTERVAL = 10_000
 export function createJsonWebTokenLookup(trusted: TokenIssuer, logger: Logger): FindToken {
   const { issuer, audience, keysUrl } = trusted
   const findKey = createIssuerKeys(keysUrl, logger)
-  const logged = new LRUCache<string, true>({ max: 100, ttl: LOG_INTERVAL })
+  const mayLog = onceIn(LOG_INTERVAL)
   const options: jose.JWTVerifyOptions = {
     algorithms: SIGNATURE_ALGORITHMS,
     issuer,
@@ -51,8 +51,7 @@ export function createJsonWebTokenLookup(trusted: TokenIssuer, logger: Logger): 
 
   /** Logs what is wrong with a token: without it, a wrong JWT_AUDIENCE is hard to find. */
   function log(reason: string, payload?: jose.JWTPayload): void {
-    if (logged.has(reason)) return
-    logged.set(reason, true)
+    if (!mayLog(reason)) return
     const received = payload && Object.fromEntries(LOGGED_CLAIMS.map((name) => [name, payload[name]]))
     const claims = received && { expected: { iss: issuer, aud: audience }, received }
     logger.info({ event: 'token rejected', reason, ...claims }, 'a JSON Web Token was rejected')

@@ -5,7 +5,7 @@ import { StorageError } from '@plant-store/prisma'
 import type { RequestValidationError } from '@ts-rest/express'
 import type { ErrorRequestHandler, Request } from 'express'
 import type { Logger } from 'pino'
-import { oncePerSecond } from '../telemetry/log.ts'
+import { onceIn } from '../telemetry/log.ts'
 import { sendJson } from './responses.ts'
 
 /** An error that the client gets as an `Error` body: thrown anywhere, sent by the error handler. */
@@ -63,7 +63,7 @@ export function overloaded(): HttpError {
  * of the server: 500, logged.
  */
 export function createErrorHandler(logger: Logger): ErrorRequestHandler {
-  const mayWarn = oncePerSecond()
+  const mayWarn = onceIn(1_000)
 
   function log(failure: HttpError, requestId: string): void {
     const { errorName, cause, message } = failure
@@ -71,7 +71,7 @@ export function createErrorHandler(logger: Logger): ErrorRequestHandler {
     if (errorName !== 'unavailable') logger.error(details, message)
     else if (cause === undefined) logger.debug(details, message)
     // While the database is unavailable, every request would be a line, also one without a token.
-    else if (mayWarn()) logger.warn(details, message)
+    else if (mayWarn(errorName)) logger.warn(details, message)
   }
 
   // Express recognizes an error handler by its four parameters.

@@ -1,8 +1,9 @@
 import type { Writable } from 'node:stream'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
 import pino, { type Logger } from 'pino'
 import type { Identity } from '../requests/context.ts'
-import { events, rejections } from './events.ts'
+import { events } from './events.ts'
 
 /** Where a log goes. */
 export type LogStream = Writable & { isTTY?: boolean }
@@ -15,6 +16,8 @@ const MAX_LINE = 15_000
 const LONG_TEXT = 4_000
 /** How long a shutdown waits for the reader, in milliseconds. */
 const MAX_FLUSH = 500
+/** How many reasons of lines are kept at the same time: a client can cause any number of them. */
+const MAX_REASONS = 100
 
 /** A log and what writes its lines. */
 export interface Log {
@@ -85,14 +88,18 @@ export function auditLogger(logger: Logger): Logger {
   return logger.level === 'silent' ? logger : logger.child({}, { level: 'info' })
 }
 
-/** Creates the limit of a line that could be logged all the time: it returns whether to log, at most once a second. */
-export function oncePerSecond(): () => boolean {
-  let silentUntil = 0
-  return () => {
-    const now = performance.now()
-    if (now < silentUntil) return false
-    silentUntil = now + 1_000
-    return true
+/**
+ * Creates the limit of lines that could be logged all the time: it returns whether to log one, each reason at most once in
+ * a time.
+ *
+ * @param time in milliseconds
+ */
+export function onceIn(time: number): (reason: string) => boolean {
+  const logged = new LRUCache<string, true>({ max: MAX_REASONS, ttl: time })
+  return (reason) => {
+    const isNew = !logged.has(reason)
+    if (isNew) logged.set(reason, true)
+    return isNew
   }
 }
 
@@ -101,10 +108,9 @@ export function oncePerSecond(): () => boolean {
  * than rejecting it, under overload.
  */
 export function logRejections(logger: Logger): void {
-  const mayLog = new Map(rejections.map((reason) => [reason, oncePerSecond()]))
+  const mayLog = onceIn(1_000)
   events.on('requestRejected', (reason) => {
-    if (!mayLog.get(reason)?.()) return
-    logger.info({ event: 'requests rejected', reason }, `requests are rejected: ${reason}`)
+    if (mayLog(reason)) logger.info({ event: 'requests rejected', reason }, `requests are rejected: ${reason}`)
   })
 }
 
