@@ -12,6 +12,7 @@ export function generateRoutes(operations: readonly OperationModel[]): string {
       query: namesOf(({ parts }) => parts.includes('query')),
       body: namesOf(({ parts }) => parts.includes('body')),
       required: namesOf((field) => field.required),
+      nullable: namesOf(({ schema }) => schema.isNullable === true),
       int64s: int64sOf({ properties: Object.fromEntries(fields.map((field) => [field.name, field.schema])) }),
       ...{ status, returns: response?.type },
       ...{ paged: paged || undefined, idempotent: idempotent && undefined },

@@ -92,4 +92,4 @@ function readValue(value: unknown, int64s: Int64s | undefined, path: string): un
   return reason ? rejectArgument(path, reason) : own
 }
 
-const NOT_INT64 = 'must be a bigint, a safe integer or digits (int64)'
+export const NOT_INT64 = 'must be a bigint, a safe integer or digits (int64)'

@@ -1,6 +1,6 @@
 import { type Issue, UsageError } from '../errors.ts'
 import { rejectArgument, requireKnown } from '../values.ts'
-import { type Int64s, writeJson, writeText } from './json.ts'
+import { type Int64s, NOT_INT64, writeJson, writeText } from './json.ts'
 
 /** How to send an operation, and how the service responds. */
 export interface Route {
@@ -15,6 +15,8 @@ export interface Route {
   readonly body?: readonly string[]
   /** The fields that the input must have. */
   readonly required?: readonly string[]
+  /** The fields that may be `null`. */
+  readonly nullable?: readonly string[]
   /** Where the input has int64s. */
   readonly int64s?: Readonly<Record<string, Int64s>>
   /** The success status, and the JSON that it has. */
@@ -39,7 +41,7 @@ export type Fields = Readonly<Record<string, unknown>>
  * @throws {UsageError} with an issue for each field that is missing, unknown or cannot be sent exactly
  */
 export function writeRequest(route: Route, input: unknown, page: Fields = {}) {
-  const { inPath = [], query = [], body = [], required = [], int64s = {} } = route
+  const { inPath = [], query = [], body = [], required = [], nullable = [], int64s = {} } = route
   const known = [...inPath, ...query, ...body]
   requireKnown(input, known, 'input', '', '; options are the second argument')
   const issues: Issue[] = []
@@ -52,6 +54,7 @@ export function writeRequest(route: Route, input: unknown, page: Fields = {}) {
     const places = int64s[name]
     const isInBody = body.includes(name)
     try {
+      if (value === null && places === true && !nullable.includes(name)) rejectArgument(name, NOT_INT64)
       const written = isInBody ? writeJson(value, places, name) : value
       if (written === undefined && required.includes(name)) rejectArgument(name, 'is required')
       if (written === undefined) continue

@@ -109,7 +109,7 @@ describe('the input of a call', () => {
   const INT64 = 'id: must be a bigint, a safe integer or digits (int64)'
   const page = `page: is not one of ${QUERY}${hint}`
   const texts = ['', ' 1', '1.0', '0x1', `${2n ** 63n}`]
-  const ids = [2 ** 53, -(2 ** 53), 1.5, true, 2n ** 63n, -(2n ** 63n) - 1n, ...texts]
+  const ids = [2 ** 53, -(2 ** 53), 1.5, null, true, 2n ** 63n, -(2n ** 63n) - 1n, ...texts]
   const otherQueries = [new URLSearchParams('limit=5'), new AbortController().signal, 'limit=5']
   const unsafeTexts = ['\uD800', 'a\uDC00b', '\uDC00\uD800', '\0']
   const notJson = [() => 'fig', Symbol('fig'), new Date(0), new Map(), Object('fig')]
