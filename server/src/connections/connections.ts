@@ -5,7 +5,7 @@
  * |---|---|---|
  * | no place is left, or its address has its share | `trackConnections` | it is closed as soon as it is accepted |
  * | it is idle, or a shutdown finds it so | Node.js, `ports.ts` | it is closed |
- * | a shutdown takes too long | `destroyAll` | it is closed |
+ * | a shutdown takes too long | `ports.ts` | it is closed |
  * | its client reads no response | `waiting-requests.ts` | it is closed after 40 s |
  * | a request on it gives way to another | `places.ts` | it is closed |
  * | what is pipelined on it finds no place | `places.ts` | it is closed: its response would wait in memory |
@@ -29,8 +29,6 @@ export interface Connections {
   admit(request: IncomingMessage, response: ServerResponse): boolean
   /** Makes the response to each request that arrives the last one of its connection. */
   drain(): void
-  /** Closes all of them, without waiting for anything. */
-  destroyAll(): void
 }
 
 /** How long a client may keep sending, or keep its side of a connection open, in milliseconds. */
@@ -46,7 +44,6 @@ export const discarded = new WeakSet<Duplex>()
 /** Limits the connections of a server, of which one address cannot take all. */
 export function trackConnections(server: Server, maxConnections: number): Connections {
   const places = createPlaces(maxConnections)
-  const open = new Set<Socket>()
   let draining = false
   server.on('connection', (socket: Socket) => {
     const address = addressKey(socket.remoteAddress)
@@ -56,15 +53,11 @@ export function trackConnections(server: Server, maxConnections: number): Connec
       return
     }
     places.take(address)
-    open.add(socket)
-    socket.once('close', () => {
-      places.release(address)
-      open.delete(socket)
-    })
+    socket.once('close', () => places.release(address))
   })
 
   return {
-    count: () => open.size,
+    count: places.taken,
     admit(request, response) {
       const { socket, headers } = request
       // The parser reads on in what has arrived, also once the connection is destroyed.
@@ -87,9 +80,6 @@ export function trackConnections(server: Server, maxConnections: number): Connec
     },
     drain() {
       draining = true
-    },
-    destroyAll() {
-      for (const socket of open) socket.destroy()
     },
   }
 }

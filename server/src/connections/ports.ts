@@ -5,14 +5,11 @@ import type { Server } from 'node:http'
 import net from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { OperatorError } from '../operator-error.ts'
+import type { Settings } from '../settings.ts'
 import type { Connections } from './connections.ts'
 
 /** Where to listen. */
-interface Address {
-  host: string
-  /** 0: any free one. */
-  port: number
-}
+type Address = Pick<Settings, 'host' | 'port'>
 
 /** A port that a server listens on. */
 export interface OpenPort {
@@ -69,7 +66,7 @@ export async function openPort(
     async close(timeout): Promise<void> {
       // Repeatedly: `close` alone waits for those that become idle later.
       const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_INTERVAL)
-      const abort = setTimeout(() => connections.destroyAll(), timeout)
+      const abort = setTimeout(() => server.closeAllConnections(), timeout)
       await once(server.close(), 'close')
       clearInterval(idle)
       clearTimeout(abort)
