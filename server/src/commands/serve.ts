@@ -7,7 +7,7 @@ import { ownCommand } from '../installation.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
 import { logRejections, logRequests } from '../telemetry/log.ts'
 import type { Context } from './context.ts'
-import { firstSignal } from './signals.ts'
+import { onFirstSignal } from './signals.ts'
 
 /**
  * By how much V8 lets the heap grow before it collects all garbage. Less keeps less memory, but each time requests wait
@@ -28,17 +28,16 @@ export async function serve(context: Context): Promise<void> {
   const { settings, logger } = context
   setFlagsFromString(HEAP_GROWTH)
   const exceptions: unknown[] = []
-  const stopping = new Promise<void>((resolve) => {
-    void firstSignal().then((signal) => {
-      logger.info({ signal }, 'closing')
-      resolve()
-    })
-    // Node.js raises a rejection that is not handled as one, too.
-    process.on('uncaughtException', (error) => {
-      logger.fatal({ err: error }, 'uncaught exception, shutting down')
-      exceptions.push(error)
-      resolve()
-    })
+  const { promise: stopping, resolve: stop } = Promise.withResolvers<void>()
+  onFirstSignal((signal) => {
+    logger.info({ signal }, 'closing')
+    stop()
+  })
+  // Node.js raises a rejection that is not handled as one, too.
+  process.on('uncaughtException', (error) => {
+    logger.fatal({ err: error }, 'uncaught exception, shutting down')
+    exceptions.push(error)
+    stop()
   })
   logRejections(logger)
   if (logger.isLevelEnabled('debug')) logRequests(logger)

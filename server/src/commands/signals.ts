@@ -35,11 +35,7 @@ function endProcess(name: NodeJS.Signals): never {
   return process.exit(128 + constants.signals[name])
 }
 
-/**
- * Resolves with the name of the first signal, which then does not end the process; the second one does, immediately.
- */
-export function firstSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    handle = resolve
-  })
+/** Listens to the first signal, which then does not end the process; the second one does, immediately. */
+export function onFirstSignal(listener: (name: NodeJS.Signals) => void): void {
+  handle = listener
 }
