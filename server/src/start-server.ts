@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, migrateDatabase, nameDatabase, openDatabase } from '@plant-store/prisma'
-import { LRUCache } from 'lru-cache'
 import pino, { type Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
 import { createOwnTokenLookup, createTokenStore, type TokenStore } from './accounts/tokens.ts'
@@ -132,12 +131,14 @@ async function migrate(databaseUrl: string, logger: Logger, sources: AdminSource
 
 /** Creates the readiness of the server, cached: why requests would fail. */
 function createReadiness(database: Database): AdminSources['whyNotReady'] {
-  const cache = new LRUCache<'database', { problem: string | undefined }>({
-    max: 1,
-    ttl: READINESS_TTL,
-    fetchMethod: async () => ({ problem: await database.whyUnavailable() }),
-  })
-  return async () => (await cache.fetch('database'))?.problem
+  let problem: Promise<string | undefined> | undefined
+  const forget = () => {
+    problem = undefined
+  }
+  return () => {
+    problem ??= database.whyUnavailable().finally(() => setTimeout(forget, READINESS_TTL).unref())
+    return problem
+  }
 }
 
 /**
