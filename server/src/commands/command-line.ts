@@ -1,4 +1,3 @@
-import type { Writable } from 'node:stream'
 import { inspect } from 'node:util'
 import { StorageError } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
@@ -10,7 +9,7 @@ import { createLog, type LogStream } from '../telemetry/log.ts'
 import { type Context, createProgress, escapeInvisible } from './context.ts'
 import { backup, migrate } from './database.ts'
 import { checkReadiness } from './ready.ts'
-import { createToken, listTokens, revokeToken } from './token.ts'
+import { createToken, listTokens, parseExpiry, parseScopes, revokeToken } from './token.ts'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
@@ -95,9 +94,12 @@ function createRunner({ environment, stdout, stderr }: Required<Surroundings>): 
     const { logger, flush } = await createLog(settings.logLevel, log)
     const { progress, end } = createProgress(stderr)
     if (log !== stderr) end()
-    const print = (text: string) => {
+    // It waits until the system has taken the text.
+    const print = async (text: string) => {
       end()
-      return writeLine(stdout, text.split('\n').map(escapeInvisible).join('\n'))
+      const lines = text.split('\n').map(escapeInvisible).join('\n')
+      const cause = await new Promise<Error | null | undefined>((resolve) => stdout.write(`${lines}\n`, resolve))
+      if (cause) throw new OperatorError(`standard output cannot be written: ${cause.message}`, 1, cause)
     }
     let isLogged = false
     try {
@@ -119,8 +121,8 @@ function addTokenCommands(program: Command, run: Run): void {
     .description('create a token; standard output is the token alone')
     // Not a required option: Commander would report that it is missing instead of what was mistyped.
     .option('--account <name>', 'the account that the token belongs to; required')
-    .option('--scope <scopes>', 'what it may do: read, write or read,write (default: both)')
-    .option('--expires <time>', 'how long it is valid, such as 30s, 15m, 12h or 90d (default: forever)')
+    .option('--scope <scopes>', 'what it may do: read, write or read,write (default: both)', parseScopes)
+    .option('--expires <time>', 'how long it is valid, such as 30s, 15m, 12h or 90d (default: forever)', parseExpiry)
     .option('--label <text>', 'a note for people')
     .option('--json', 'print it as JSON, with its id, account, scopes, expiresAt and label')
     .action((options) => run((context) => createToken(context, options)))
@@ -136,18 +138,4 @@ function addTokenCommands(program: Command, run: Run): void {
     .description('revoke a token; it is rejected within one second')
     .argument('<id>', 'the id that "token list" shows')
     .action((id) => run((context) => revokeToken(context, id)))
-}
-
-/**
- * Writes a line, and waits until the system has taken it.
- *
- * @throws {OperatorError} with the error of the system as its cause
- */
-function writeLine(stream: Writable, text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    stream.write(`${text}\n`, (cause) => {
-      if (cause) reject(new OperatorError(`standard output cannot be written: ${cause.message}`, 1, cause))
-      else resolve()
-    })
-  })
 }

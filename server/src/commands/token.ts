@@ -21,11 +21,11 @@ const MAX_EXPIRY_DAYS = 999_999
 /** What is printed of a new token as JSON. */
 const CREATED_FIELDS = ['token', 'id', 'account', 'scopes', 'expiresAt', 'label']
 
-/** The options of the commands, as typed in. */
+/** The options of the commands. */
 export interface TokenOptions {
   account?: string
-  scope?: string
-  expires?: string
+  scope?: Scope[]
+  expires?: Date
   label?: string
   json?: boolean
   active?: boolean
@@ -38,10 +38,8 @@ export async function createToken(
 ): Promise<void> {
   if (account === undefined) throw new OperatorError('name the account that the token belongs to with --account')
   if (!isAccountName(account)) throw new OperatorError('--account must be 1 to 200 visible characters')
-  const scopes = scope === undefined ? undefined : parseScopes(scope)
-  const expiresAt = expires === undefined ? undefined : new Date(Date.now() + parseExpiry(expires))
   await withTokens(settings.databaseUrl, async (tokens) => {
-    const created = await tokens.create({ account, scopes, expiresAt, label })
+    const created = await tokens.create({ account, scopes: scope, expiresAt: expires, label })
     logTokenEvent(logger, 'token created', created)
     await print(json ? JSON.stringify(created, CREATED_FIELDS, 2) : created.token)
   })
@@ -86,16 +84,17 @@ async function withTokens(databaseUrl: string, run: (tokens: TokenStore) => Prom
   }
 }
 
-function parseScopes(text: string): Scope[] {
+/** Reads `--scope`. */
+export function parseScopes(text: string): Scope[] {
   const scopes = ScopeSchema.array().min(1).safeParse(text.split(',').filter(Boolean))
   if (scopes.success) return [...new Set(scopes.data)]
   throw new OperatorError(`--scope must be ${ScopeSchema.options.join(' or ')}, or both with a comma between`)
 }
 
-/** Returns milliseconds. */
-function parseExpiry(text: string): number {
+/** Reads `--expires`. */
+export function parseExpiry(text: string): Date {
   const duration = parseDuration(text, MAX_EXPIRY_DAYS)
-  if (duration !== undefined) return duration
+  if (duration !== undefined) return new Date(Date.now() + duration)
   throw new OperatorError(`--expires must be a time between 1ms and ${MAX_EXPIRY_DAYS}d, such as 12h or 90d`)
 }
 
