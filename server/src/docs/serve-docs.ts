@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Request, RequestHandler, Response } from 'express'
@@ -37,8 +37,8 @@ export function createDocs(publicUrl: string | undefined): (Endpoint & { handle:
   let document: object | undefined
 
   function route(target: string, content: Buffer, extension = path.extname(target)) {
-    const etag = etagOf(content)
-    const handle: RequestHandler = (_request, response) => send(response.type(extension), content, etag)
+    const etag = `"${hash('sha256', content, 'base64url')}"`
+    const handle: RequestHandler = (_request, response) => send(response.type(extension).set('ETag', etag), content)
     return { method: 'GET', path: target, handle }
   }
 
@@ -65,15 +65,10 @@ export function createDocs(publicUrl: string | undefined): (Endpoint & { handle:
   ]
 }
 
-/** Returns the tag by which clients revalidate what they have cached. */
-function etagOf(content: Buffer): string {
-  return `"${createHash('sha256').update(content).digest('base64url')}"`
-}
-
 /** Sends content that clients cache and revalidate, so that they see a new version immediately. */
-function send(response: Response, content: Buffer, etag = etagOf(content)): void {
-  // Express sends a 304 to a client that has this version.
-  response.set({ 'Cache-Control': 'no-cache', 'Content-Security-Policy': PAGE_POLICY, ETag: etag }).send(content)
+function send(response: Response, content: Buffer): void {
+  // Express sends a 304 to a client that has this version, and an ETag where there is none.
+  response.set({ 'Cache-Control': 'no-cache', 'Content-Security-Policy': PAGE_POLICY }).send(content)
 }
 
 /** Returns the origin that a client requested, as it says itself or a trusted proxy does; `/` if it is invalid. */
