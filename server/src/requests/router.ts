@@ -146,12 +146,11 @@ function implement(route: AppRoute, handler: Handler<object, unknown>, publicUrl
   const status = Object.keys(route.responses)
     .map(Number)
     .find((each) => each < 300)
-  // A part without a schema is not checked.
-  const { pathParams, query: parameters, body: content } = { body: undefined, ...route }
-  const [hasPath, hasQuery, hasBody] = [pathParams, parameters, content].map((schema) => typeof schema === 'object')
+  // Without a schema, a query has any field.
+  const hasQuery = typeof route.query === 'object'
   const hasTag = 304 in route.responses
   return async ({ params, query, body, req }: CheckedRequest) => {
-    const input = { ...(hasPath && params), ...(hasQuery && query), ...(hasBody && body) }
+    const input = { ...params, ...(hasQuery && query), ...body }
     const condition = hasTag ? req.headers['if-none-match'] : undefined
     const known = condition === undefined ? [] : readTags(condition)
     const { page, version, ...result } = await handler(input, req.context.identity.account, known)
