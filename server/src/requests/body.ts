@@ -73,7 +73,8 @@ async function readText(request: IncomingMessage): Promise<string> {
   let [size, chunks] = [0, 0]
 
   await new Promise<void>((resolve, reject) => {
-    const fail = () => reject(disconnected())
+    // A client that disconnects is not a fault of the server.
+    const fail = () => reject(new HttpError('badRequest', 'The connection closed before the response.'))
     // The listeners would keep the bytes as long as the request waits.
     const stopReading = () => request.off('close', fail).removeAllListeners('data')
     // If the connection has closed already, no event follows, even if the body had arrived.
@@ -101,11 +102,6 @@ async function readText(request: IncomingMessage): Promise<string> {
 /** The rest of the body is not read. */
 function tooLarge(message: string = errorMessages.bodyTooLarge): HttpError {
   return new HttpError('bodyTooLarge', message, { headers: { Connection: 'close' } })
-}
-
-/** A client that disconnects is not a fault of the server. */
-function disconnected(): HttpError {
-  return new HttpError('badRequest', 'The connection closed before the response.')
 }
 
 /** `JSON.parse` with a reviver that sees how a value is written, which TypeScript does not know yet. */
