@@ -103,8 +103,9 @@ export default defineConfig({
           include: [
             'client/test/service/*.test.ts',
             'prisma/test/database/*.test.ts',
-            'server/test/{accounts/authentication,commands/token*,fuzz/*}.test.ts',
+            'server/test/{accounts/authentication,commands/token*}.test.ts',
             'server/test/plants/{plans,plants}.test.ts',
+            ...(isLong ? ['server/test/fuzz/*.test.ts'] : []),
           ],
           provide: { engine: 'postgresql' },
         },
