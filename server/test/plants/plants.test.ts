@@ -5,7 +5,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { copyDatabase, newDatabase, rejectName, runSql } from '../../../test/helpers/database/databases.ts'
+import { copyDatabase, newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { createCursors } from '../../src/plants/cursor.ts'
 import { HttpError } from '../../src/requests/errors.ts'
@@ -30,7 +30,9 @@ async function newAccount() {
 test('a failed commit fails the writes in it with a 500 that says no more than its number, and stored plants stay', async () => {
   const { post, list } = await newAccount()
   expect((await post('{"id":1,"name":"kept"}')).status).toBe(200)
-  const accept = await rejectName(server.databaseUrl, 'poison', 'secret')
+  await (await newAccount()).post('{"id":1,"name":"poison"}')
+  const index = `CREATE UNIQUE INDEX "hidden" ON "Plant" ("name") WHERE "name" = 'poison'`
+  await runSql(server.databaseUrl, index)
   const burst = ['a', 'poison', 'b'].map((name, index) => post(JSON.stringify({ id: 10 + index, name })))
   const responses = await Promise.all(burst)
   // Timing decides whether they share a commit; but responses and the list agree.
@@ -40,8 +42,8 @@ test('a failed commit fails the writes in it with a 500 that says no more than i
   expect(responses[1]?.headers.get('x-request-id')).toMatch(/./)
   const body = (await responses[1]?.text()) ?? ''
   expect(JSON.parse(body)).toEqual({ error: 50000, message: expect.any(String) })
-  expect(body).not.toMatch(/secret|sql|trigger|insert|prisma|\/|\.ts/i)
-  await accept()
+  expect(body).not.toMatch(/hidden|poison|sql|index|insert|prisma|\/|\.ts/i)
+  await runSql(server.databaseUrl, 'DROP INDEX "hidden"')
   expect((await post('{"id":11,"name":"poison"}')).status).toBe(200)
 })
 

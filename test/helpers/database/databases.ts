@@ -124,22 +124,6 @@ export async function query<Row>(url: string, sql: string): Promise<Row[]> {
   return connection.query<Row>(sql).finally(connection.close)
 }
 
-/** Makes every plant with this name fail, and returns a function that ends that. */
-export async function rejectName(url: string, name: string, message: string): Promise<() => Promise<void>> {
-  if (engine === 'sqlite') {
-    const when = `WHEN NEW."name" = '${name}' BEGIN SELECT RAISE(ABORT, '${message}'); END`
-    await runSql(url, `CREATE TRIGGER "reject" BEFORE INSERT ON "Plant" ${when}`)
-    return () => runSql(url, 'DROP TRIGGER "reject"')
-  }
-  await runSql(
-    url,
-    `CREATE FUNCTION "reject"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE check_violation USING MESSAGE = '${message}'; END $$;
-     CREATE TRIGGER "reject" BEFORE INSERT ON "Plant" FOR EACH ROW WHEN (NEW."name" = '${name}')
-     EXECUTE FUNCTION "reject"()`,
-  )
-  return () => runSql(url, 'DROP TRIGGER "reject" ON "Plant"')
-}
-
 function nameOf(url: string): string {
   return decodeURIComponent(new URL(url).pathname.slice(1))
 }
