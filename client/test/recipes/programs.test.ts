@@ -70,7 +70,7 @@ test('an import stores every plant of a file exactly, and says what is wrong wit
   ])
 })
 
-const COUNT = isLong ? 20_000 : 2_000
+const COUNT = isLong ? 20_000 : 1_500
 
 test(`${COUNT} plants are imported in spite of a kill, and a failure of the service ends an import`, async () => {
   await using server = await startTestServer()

@@ -32,9 +32,9 @@ async function start() {
     listAs: async (claims: Record<string, unknown> = {}) =>
       issuer.list(await signToken(key, { jti: count++, ...claims })),
     /** Lists plants with tokens that name unknown keys, and returns the different results. */
-    async listForged(forgeries = 50) {
+    async listForged() {
       const sign = (_: unknown, index: number) => signToken({ ...key, jwk: { ...key.jwk, kid: `unknown ${index}` } })
-      const tokens = await Promise.all(Array.from({ length: forgeries }, sign))
+      const tokens = await Promise.all(Array.from({ length: 20 }, sign))
       return [...new Set(await Promise.all(tokens.map(issuer.list)))]
     },
   }

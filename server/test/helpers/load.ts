@@ -14,7 +14,9 @@ import type { Target } from './wire.ts'
 
 /** How many clients of each target create plants. */
 const WRITERS = isLong ? 8 : 2
-const PAGE_SIZE = 50
+const PAGE_SIZE = isLong ? 50 : 10
+/** How many plants are progress. */
+const PROGRESS = isLong ? 100 : 30
 /** The time a client waits after a rejected request or a list, in milliseconds. */
 const PAUSE = 10
 
@@ -114,7 +116,7 @@ export function startLoad(...targets: [LoadTarget, ...LoadTarget[]]) {
     /** Waits until many more plants are stored than now. */
     async progress(): Promise<void> {
       const before = stored
-      await expect.poll(() => stored).toBeGreaterThan(before + 100)
+      await expect.poll(() => stored).toBeGreaterThan(before + PROGRESS)
     },
     /** Waits until many more plants are rejected than now. */
     async rejection(): Promise<void> {
