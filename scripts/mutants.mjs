@@ -11,23 +11,14 @@ import path from 'node:path'
 import { parseAst } from 'vitest/node'
 import { fail, root, run, start } from './run.mjs'
 
-/** What `vitest run` gets for a folder of sources: first what takes seconds, then more and more of what reaches it. */
+/** What `vitest run` gets for a folder of sources: what reaches it. */
 const TESTS = {
-  'contract/src/': ['contract/test/ server/test/requests/bodies', 'client/test/service/ test/operations/'],
-  'prisma/src/': [
-    '--project=sqlite prisma/test/database/ prisma/test/orders/ prisma/test/patience prisma/test/sqlite/',
-    'prisma/test/database/ prisma/test/migration/mi prisma/test/promises server/test/plants/ server/test/storage/',
-  ],
-  'prisma/src/postgresql/': [
-    'prisma/test/database/ prisma/test/orders/ prisma/test/postgresql/',
-    'server/test/plants/ server/test/storage/',
-  ],
-  'server/src/': [
-    '--project=sqlite server/test/accounts/auth server/test/orders/ server/test/plants/plant-s server/test/requests/',
-    '--project=sqlite server/test/docs/ server/test/overload/rate server/test/plants/ server/test/telemetry/',
-    '--project=sqlite client/test/service/ server/test/accounts/ server/test/overload/ server/test/startup',
-  ],
+  'contract/src/': 'contract/test/ client/test/service/ server/test/requests/bodies test/operations/',
+  'prisma/src/': 'prisma/test/ server/test/plants/ server/test/storage/',
+  'server/src/': '--project=sqlite client/test/service/ server/test/',
 }
+/** How long they may take, in milliseconds: a mutant with which they take longer counts as killed. */
+const LIMIT = 600_000
 /** Beside the files that the architecture says to read first. */
 const ALSO = ['server/src/connections/waiting-requests.ts', 'prisma/src/postgresql/pool.ts']
 const FOLDERS = ['', 'server/src/', 'prisma/src/', 'prisma/src/sqlite/']
@@ -45,30 +36,27 @@ process.once('exit', () => {
 for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 run('git', ['worktree', 'add', '--quiet', '--detach', copy])
 await succeeds('npm', ['run', '--silent', 'setup'])
+for (const tests of Object.values(TESTS))
+  if (!(await passes(tests))) fail(`Without a mutant, these tests fail: ${tests}`)
 
 const rank = (mutant) => hash('sha256', `${seed} ${JSON.stringify(mutant)}`)
 const mutants = readingOrder().flatMap((file) => [...mutantsOf(file)])
 mutants.sort((one, other) => (rank(one) < rank(other) ? -1 : 1))
-const limits = new Map()
 let made = 0
 let killed = 0
 console.log(`Seed ${seed}: ${count} of ${mutants.length} mutants.`)
 for (const { file, from, to, after } of mutants) {
   if (made === count) break
-  const steps = TESTS[Object.keys(TESTS).findLast((folder) => file.startsWith(folder))]
-  for (const tests of steps) await measure(tests)
   const source = readFileSync(copy + file, 'utf8')
   writeFileSync(copy + file, source.slice(0, from) + after + source.slice(to))
   if (await succeeds('node_modules/.bin/tsc', [])) {
-    let isAlive = true
-    for (const tests of steps) isAlive &&= await passes(tests)
+    const isAlive = await passes(TESTS[Object.keys(TESTS).find((folder) => file.startsWith(folder))])
     made += 1
     process.stderr.write('.')
-    if (!isAlive) killed += 1
-    else {
+    if (isAlive) {
       const line = source.slice(0, from).split('\n').length
       console.log(`${file}:${line}: ${oneLine(source.slice(from, to))} -> ${oneLine(after)}`)
-    }
+    } else killed += 1
   }
   writeFileSync(copy + file, source)
 }
@@ -109,25 +97,17 @@ function mutantsOf(file) {
   }
 }
 
-/** Runs the tests before anything is changed: a mutant that takes three times as long counts as killed. */
-async function measure(tests) {
-  if (limits.has(tests)) return
-  const begin = Date.now()
-  if (!(await passes(tests))) fail(`Without a mutant, these tests fail: ${tests}`)
-  limits.set(tests, (Date.now() - begin) * 3)
-}
-
 /** Hooks and tests that hang because of a mutant end long before the limits that a busy machine needs. */
 function passes(tests) {
   const limited = ['--bail=1', '--max-workers=2', '--test-timeout=60000', '--hook-timeout=60000', ...tests.split(' ')]
-  return succeeds('node_modules/.bin/vitest', ['run', ...limited], limits.get(tests))
+  return succeeds('node_modules/.bin/vitest', ['run', ...limited])
 }
 
-/** Says whether a program ends with 0 in the copy, in this time. What it has started ends with it. */
-async function succeeds(program, parameters, limit = 1e9) {
+/** Says whether a program ends with 0 in the copy, in time. What it has started ends with it. */
+async function succeeds(program, parameters) {
   const child = spawn(program, parameters, { cwd: copy, stdio: 'ignore', detached: true })
   stop = () => process.kill(-child.pid, 'SIGKILL')
-  const timer = setTimeout(stop, limit)
+  const timer = setTimeout(stop, LIMIT)
   const [code] = await once(child, 'exit')
   clearTimeout(timer)
   stop = () => {}
