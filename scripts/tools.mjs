@@ -72,13 +72,13 @@ export function installLocked(source, name, reject = fail) {
   if (existsSync(`${root}.npmrc`)) copyFileSync(`${root}.npmrc`, `${draft}/.npmrc`)
   const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error', ...AS_BY_DEFAULT]
   const { status, error, stdout, stderr } = start('npm', ['ci', ...options], 'pipe', draft)
-  const printed = [stdout, stderr, error?.message]
   // npm ignores an optional package that it cannot install, such as one with another integrity.
   const missing = forThisMachine(source).filter((each) => !existsSync(`${draft}/${each}`))
   if (status !== 0 || missing.length > 0) {
     // Of a package that it ignores, npm does not say why.
-    const output = [...printed, start('npm', ['ping', '--loglevel=error'], 'pipe', draft).stderr].filter(Boolean)
-    reject([`npm cannot install ${missing} as ${source} names it.`, ...output].join('\n'))
+    const ping = start('npm', ['ping', '--loglevel=error'], 'pipe', draft)
+    const printed = [stdout, stderr, error?.message, ping.stderr].filter(Boolean)
+    reject([`npm cannot install ${missing} as ${source} names it.`, ...printed].join('\n'))
   }
   rmSync(folder, { recursive: true, force: true })
   renameSync(draft, folder)

@@ -58,10 +58,9 @@ async function serveJsonRpc(open: () => Promise<SchemaEngineDatabase>, schemas: 
     // The command line confirms what it has printed.
     if (!request.method) continue
     try {
-      const database = opened ?? (await open())
-      opened = database
-      database.reason = undefined
-      engine ??= await createSchemaEngine(database, datamodels)
+      opened ??= await open()
+      opened.reason = undefined
+      engine ??= await createSchemaEngine(opened, datamodels)
       const result = await runMethod(engine, request)
       const text = (result as { stdout?: string } | undefined)?.stdout
       if (text) send({ id: request.id, method: 'print', params: { content: text } })
