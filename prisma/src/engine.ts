@@ -141,7 +141,7 @@ export const storageFaults = ['locked', 'disk-full', 'read-only', 'io-error', 'd
 export type StorageFault = (typeof storageFaults)[number]
 
 /** What is known of a {@link StorageError} besides its message. */
-export type StorageErrorFields = Pick<StorageError, 'fault' | 'retryAfter' | 'isTemporary'>
+export type StorageErrorFields = Partial<Omit<StorageError, 'name' | 'message' | 'stack'>>
 
 /**
  * The database cannot be used as it is now. The message is one sentence for the operator: which database, and what to
@@ -159,10 +159,7 @@ export class StorageError extends Error {
   readonly subject: string | undefined
 
   /** @param fields default: unavailable until an operator has fixed it */
-  constructor(
-    message: string,
-    fields: Partial<StorageErrorFields> & { subject?: string | undefined; cause?: unknown } = {},
-  ) {
+  constructor(message: string, fields: StorageErrorFields = {}) {
     super(message, { cause: fields.cause })
     this.fault = fields.fault ?? 'unavailable'
     this.retryAfter = fields.retryAfter ?? 5

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { loadEngine } from './address.ts'
@@ -148,18 +148,17 @@ function findMismatch([name, checksum, isFinished]: AppliedMigration, ours?: Mig
   if (!ours) {
     return `was written by a newer version, or one that was never released, with the migration ${name}: start that version, or restore a backup`
   }
-  if (checksumOf(ours) === checksum) return undefined
+  if (hash('sha256', ours.script) === checksum) return undefined
   return `was migrated with another text of ${name}, which a released version never has: restore the original migration.sql, or point DATABASE_URL at a new database`
 }
 
 /** Applies a migration within a transaction, as `prisma migrate deploy` does. */
-async function apply(migration: Migration, transaction: Session, subject: string): Promise<void> {
-  const { name, script } = migration
+async function apply({ name, script }: Migration, transaction: Session, subject: string): Promise<void> {
   const startedAt = new Date().toISOString()
   try {
     await transaction.executeScript(script)
     const times = [startedAt, new Date().toISOString()]
-    await transaction.query(INSERT_APPLIED, randomUUID(), checksumOf(migration), name, ...times)
+    await transaction.query(INSERT_APPLIED, randomUUID(), hash('sha256', script), name, ...times)
   } catch (cause) {
     const ofDatabase = cause instanceof StorageError
     if (ofDatabase && cause.isTemporary) throw cause
@@ -167,8 +166,4 @@ async function apply(migration: Migration, transaction: Session, subject: string
     const reason = `the migration ${name} failed with: ${message}`
     throw new StorageError(`${subject} was not migrated and is unchanged: ${reason}`, { cause })
   }
-}
-
-function checksumOf({ script }: Migration): string {
-  return createHash('sha256').update(script).digest('hex')
 }

@@ -20,7 +20,7 @@ const MISTAKE = /^(22|23|42)\w{3} |^ Unsupported/
  * should do, after the description of the database; `$` is the message, which PostgreSQL may translate. Without fields,
  * it stays until an operator has fixed a password, a certificate, a right or a setting.
  */
-const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: Partial<StorageErrorFields>])[] = [
+const STATES: readonly (readonly [error: RegExp, sentence: string, fields?: StorageErrorFields])[] = [
   [
     /\b(fsync|full_page_writes|synchronous_commit) = off\b/,
     'has $, so that a power failure loses plants that were acknowledged: set it to on',
