@@ -108,13 +108,11 @@ export function connect(
     executeScript: (script) => translated(() => sqlite.exec(script)),
     close: () => sqlite.close(),
   }
-  try {
-    connection.executeScript(script)
-    return connection
-  } catch (error) {
-    connection.close()
-    throw error
-  }
+  using opened = new DisposableStack()
+  opened.defer(connection.close)
+  connection.executeScript(script)
+  opened.move()
+  return connection
 }
 
 /** Writes `$1` as `?1`, whose values the driver takes in order. Texts in quotes stay. */
