@@ -36,9 +36,6 @@ async function migrateInProcess(user: object, ...parameters: string[]): Promise<
   return JSON.parse(stdout)
 }
 
-/** Migrates a database in two processes at the same time. */
-const migrateTwice = (...parameters: string[]) => Promise.all([1, 2].map(() => migrateInProcess({}, ...parameters)))
-
 const INSERT = `INSERT INTO "Plant" ("account", "id", "name") VALUES ('alice', '1', 'Monstera')`
 
 /**
@@ -165,13 +162,15 @@ describe.each(engines)('on $engine', ({ engine, newDatabase }) => {
     await expect(query(url, 'SELECT * FROM "Pot"')).rejects.toThrow()
   })
 
-  test('of processes that create a database, and of those that migrate it, at the same time, one does', async () => {
+  test('of two processes that create a file, and of two that migrate a database, at the same time, one does', async () => {
     const { url, name, createEmpty } = await newDatabase()
     if (engine === 'postgresql') await createEmpty()
-    expect((await migrateTwice(url)).sort()).toEqual([[], NAMES])
+    const migrate = async (folder?: string) => (await migrateDatabase(url, folder)).applied
+    const create = engine === 'sqlite' ? () => migrateInProcess({}, url) : migrate
+    expect((await Promise.all([create(), create()])).sort()).toEqual([[], NAMES])
     expect(await query(url, 'SELECT migration_name FROM _prisma_migrations')).toHaveLength(NAMES.length)
     const pots = withPots('size INTEGER', engine)
-    expect((await migrateTwice(url, pots)).sort()).toEqual([[], ['90000101000000_pots']])
+    expect((await Promise.all([migrate(pots), migrate(pots)])).sort()).toEqual([[], ['90000101000000_pots']])
     expect(await migrateDatabase(url, pots)).toEqual({ applied: [] })
     if (engine !== 'sqlite') return
     expect(readdirSync(path.dirname(name))).toEqual([path.basename(name)])
