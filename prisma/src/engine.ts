@@ -122,9 +122,9 @@ export interface Statements {
   /** Selects for each account of a JSON array, in order, the version of its list and the `seq` of its last plant. */
   readonly selectStates: ReadStatement
   /**
-   * Selects the tokens whose hashes are in a JSON array: hash, id, account, scopes, and the times of expiry and
-   * revocation in milliseconds since 1970. A value that is not a time is 1970: a token that has expired rather than one
-   * that never does.
+   * Selects for each hash of a JSON array, in order, its token: id, account, scopes, and the times of expiry and
+   * revocation in milliseconds since 1970; all NULL if there is none. A value that is not a time is 1970: a token that
+   * has expired rather than one that never does.
    */
   readonly selectTokens: ReadStatement
 }

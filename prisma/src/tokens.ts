@@ -46,14 +46,7 @@ const SECRET_BYTES = 32
 /** A row of the table, with its scopes separated by spaces. */
 type StoredToken = Omit<TokenRow, 'scopes'> & { readonly scopes: string }
 /** A row of `selectTokens`. */
-type FoundRow = [
-  hash: string,
-  id: string,
-  account: string,
-  scopes: string,
-  expiresAt: Milliseconds,
-  revokedAt: Milliseconds,
-]
+type FoundRow = [id: string | null, account: string, scopes: string, expiresAt: Milliseconds, revokedAt: Milliseconds]
 /** Since 1970. The engines have different types for it. */
 type Milliseconds = bigint | string | null
 
@@ -76,11 +69,7 @@ export function createTokens({ read, prisma: { token: table } }: OpenedDatabase,
 
     isEmpty: async () => (await table.findFirst({ select: { id: true } })) === null,
 
-    async find(hashes) {
-      const rows = await read<FoundRow>(selectTokens, [JSON.stringify(hashes)])
-      const found = new Map(rows.map((row) => [row[0], fromRow(row)]))
-      return hashes.map((hash) => found.get(hash))
-    },
+    find: async (hashes) => (await read<FoundRow>(selectTokens, [JSON.stringify(hashes)])).map(fromRow),
   }
 }
 
@@ -100,7 +89,8 @@ function toTokenRow({ id, account, scopes, label, createdAt, expiresAt, revokedA
   return { id, account, scopes: scopes.split(' '), label, createdAt, expiresAt, revokedAt }
 }
 
-function fromRow([_hash, id, account, scopes, expiresAt, revokedAt]: FoundRow): FoundToken {
+function fromRow([id, account, scopes, expiresAt, revokedAt]: FoundRow): FoundToken | undefined {
+  if (id === null) return undefined
   return { id, account, scopes: scopes.split(' '), expiresAt: toDate(expiresAt), revokedAt: toDate(revokedAt) }
 }
 

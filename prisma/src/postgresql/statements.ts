@@ -122,7 +122,8 @@ export const statements: Statements = {
   selectTokens: {
     kind: 'read',
     sql: `
-      SELECT "hash", "id", "account", "scopes", ${readTime('"expiresAt"')}, ${readTime('"revokedAt"')}
-      FROM "Token" WHERE "hash" IN (SELECT value FROM json_array_elements_text($1::json)) AND ${ON_PRIMARY}`,
+      SELECT "id", "account", "scopes", ${readTime('"expiresAt"')}, ${readTime('"revokedAt"')}
+      FROM json_array_elements_text($1::json) WITH ORDINALITY AS hashes(value, position)
+      LEFT JOIN "Token" ON "hash" = value WHERE ${ON_PRIMARY} ORDER BY position`,
   },
 }

@@ -87,7 +87,7 @@ export const statements: Statements = {
   selectTokens: {
     kind: 'read',
     sql: `
-      SELECT "hash", "id", "account", "scopes", ${readTime('"expiresAt"')}, ${readTime('"revokedAt"')}
-      FROM "Token" WHERE "hash" IN (SELECT value FROM json_each($1))`,
+      SELECT "Token"."id", "account", "scopes", ${readTime('"expiresAt"')}, ${readTime('"revokedAt"')}
+      FROM json_each($1) LEFT JOIN "Token" ON "hash" = value ORDER BY key`,
   },
 }

@@ -61,7 +61,7 @@ async function expectRightTimes(url: string, direct: string): Promise<void> {
   await plants.create([{ account: 'älice', id: 'c', name: '🪴', tag: null }])
   const end = Date.now()
 
-  expect([first, second]).toMatchObject(await tokens.find(['a', 'b']))
+  expect([second, undefined, first]).toMatchObject(await tokens.find(['b', 'none', 'a']))
   expect(await tokens.list()).toEqual([first, second])
   const { prisma } = await openClient(url)
   const after = (time: number) => ({ where: { expiresAt: { gt: new Date(time) } }, orderBy: { id: 'desc' } }) as const
