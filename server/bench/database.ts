@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { databaseUrl, migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { type PostgresqlServer, startPostgresql } from '../../test/helpers/database/postgresql.ts'
-import { createTokenStore } from '../src/accounts/tokens.ts'
+import { createNewToken } from '../src/accounts/tokens.ts'
 import { canPin, PIN } from './contender.ts'
 import { childrenOf, cpuTimeWithChildren } from './cpu-time.ts'
 
@@ -52,13 +52,13 @@ export async function createDatabase(
     }))
     await database.plants.create(rows)
   }
-  const tokens = createTokenStore(database.tokens)
-  const used: [string, ...string[]] = [(await tokens.create({ account: nameAccount(0) })).token]
+  const createToken = async (account: string) => (await createNewToken(database.tokens, { account })).token
+  const used: [string, ...string[]] = [await createToken(nameAccount(0))]
   const distance = Math.max(1, Math.floor(accounts / MAX_TOKENS))
   for (let index = distance; index < accounts && used.length < MAX_TOKENS; index += distance) {
-    used.push((await tokens.create({ account: nameAccount(index) })).token)
+    used.push(await createToken(nameAccount(index)))
   }
-  const { token: otherToken } = await tokens.create({ account: 'other' })
+  const otherToken = await createToken('other')
   await database.close()
   return {
     file: engine === 'sqlite' ? new URL(url).pathname : '',

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, migrateDatabase, nameDatabase, openDatabase } from '@plant-store/prisma'
 import pino, { type Logger } from 'pino'
 import type { FindToken } from './accounts/authentication.ts'
-import { createOwnTokenLookup, createTokenStore, type TokenStore } from './accounts/tokens.ts'
+import { createOwnTokenLookup } from './accounts/tokens.ts'
 import { type AdminSources, startAdminPort } from './connections/admin-port.ts'
 import { createRequestsInFlight } from './connections/places.ts'
 import { checkPort, type OpenPort } from './connections/ports.ts'
@@ -16,7 +16,8 @@ export interface RunningServer {
   url: string
   /** The URL of the admin port; undefined if there is none. */
   adminUrl: string | undefined
-  tokens: TokenStore
+  /** The tokens of all accounts; `createNewToken` adds one. */
+  tokens: Database['tokens']
   /** Whether there is neither a token nor a plant yet. */
   isEmpty(): Promise<boolean>
   /** Reports that it is not ready any more, waits for requests in flight, then closes the database. */
@@ -63,12 +64,11 @@ export async function startServer(
   const database = await openDatabase(settings.databaseUrl)
   opened.defer(database.close)
   if (database.warning !== undefined) logger.warn(database.warning)
-  const tokens = createTokenStore(database.tokens)
   const cursors = createCursors(() => database.secret('cursor'))
   const requestsInFlight = createRequestsInFlight(settings)
   const dependencies = {
     handlers: createPlantStore(database.plants, cursors),
-    findToken: await createTokenLookup(tokens, settings, logger),
+    findToken: await createTokenLookup(database.tokens, settings, logger),
     requestsInFlight,
   }
   const [{ createApp }, { openPublicPort }, metrics] = await loading
@@ -87,7 +87,7 @@ export async function startServer(
   return {
     url: port.url,
     adminUrl: admin?.url,
-    tokens,
+    tokens: database.tokens,
     isEmpty: async () => (await database.plants.isEmpty()) && (await database.tokens.isEmpty()),
     close() {
       closing ??= shutDown(port, settings, sources).finally(() => rest.disposeAsync())
@@ -145,7 +145,7 @@ function createReadiness(database: Database): AdminSources['whyNotReady'] {
  * Creates the lookup of own tokens, which have no dots, and of JSON Web Tokens, which have two,
  * if the settings name an issuer.
  */
-async function createTokenLookup(tokens: TokenStore, settings: Settings, logger: Logger): Promise<FindToken> {
+async function createTokenLookup(tokens: Database['tokens'], settings: Settings, logger: Logger): Promise<FindToken> {
   const findOwn = createOwnTokenLookup(tokens)
   const { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUrl: keysUrl } = settings
   if (!issuer || !audience || !keysUrl) return findOwn

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { type Scope, ScopeSchema } from '@plant-store/contract'
-import type { FoundToken, TokenRow, Tokens } from '@plant-store/prisma'
+import type { TokenRow, Tokens } from '@plant-store/prisma'
 import type { Logger } from 'pino'
 import { oncePerTurn } from '../requests/once-per-turn.ts'
 import { auditLogger } from '../telemetry/log.ts'
@@ -16,9 +16,9 @@ export interface NewToken {
   /** Default: all scopes. */
   scopes?: readonly Scope[] | undefined
   /** Default: it does not expire. */
-  expiresAt?: Date | undefined
+  expiresAt?: Date | null | undefined
   /** A note for people, such as what the token is for. */
-  label?: string | undefined
+  label?: string | null | undefined
 }
 
 /** Whether a token can be used, or why not. */
@@ -26,33 +26,23 @@ export type TokenState = 'active' | 'expired' | 'revoked'
 
 const ACCOUNT_NAME = /^[\p{L}\p{M}\p{N}\p{P}\p{S}](?:[\p{L}\p{M}\p{N}\p{P}\p{S} ]{0,198}[\p{L}\p{M}\p{N}\p{P}\p{S}])?$/u
 
-/** Creates, lists, revokes and finds the tokens of all accounts. */
-export interface TokenStore extends Omit<Tokens, 'create' | 'find'> {
-  /** Creates a token. The result is the only place where it is ever seen. */
-  create(newToken: NewToken): Promise<Token & { token: string }>
-  /** Returns the token with this hash, even if it is expired or revoked. */
-  find(hash: string): Promise<FoundToken | undefined>
-}
-
-/** Creates the token store of a database. */
-export function createTokenStore(tokens: Tokens): TokenStore {
-  return {
-    ...tokens,
-    async create({ account, scopes = ScopeSchema.options, expiresAt = null, label = null }) {
-      const token = generateToken()
-      const id = randomBytes(6).toString('hex')
-      const row = await tokens.create({ id, hash: hashToken(token), account, scopes, label, expiresAt })
-      return { ...row, token }
-    },
-    // Once it is stale in the cache, all requests with a busy token look it up.
-    find: oncePerTurn(tokens.find),
-  }
+/** Creates a token among those of a database. The result is the only place where it is ever seen. */
+export async function createNewToken(
+  tokens: Tokens,
+  { account, scopes = ScopeSchema.options, expiresAt = null, label = null }: NewToken,
+): Promise<Token & { token: string }> {
+  const token = generateToken()
+  const id = randomBytes(6).toString('hex')
+  const row = await tokens.create({ id, hash: hashToken(token), account, scopes, label, expiresAt })
+  return { ...row, token }
 }
 
 /** Looks up the tokens that this service has created. */
-export function createOwnTokenLookup(tokens: TokenStore): FindToken {
+export function createOwnTokenLookup(tokens: Tokens): FindToken {
+  // Once it is stale in the cache, all requests with a busy token look it up.
+  const find = oncePerTurn(tokens.find)
   return async (text) => {
-    const token = isWellFormedToken(text) ? await tokens.find(hashToken(text)) : undefined
+    const token = isWellFormedToken(text) ? await find(hashToken(text)) : undefined
     if (!token) return 'tokenInvalid'
     if (tokenState(token) !== 'active') return 'tokenEnded'
     const expiresAt = token.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY

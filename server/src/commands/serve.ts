@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { nameDatabase } from '@plant-store/prisma'
-import { logTokenEvent } from '../accounts/tokens.ts'
+import { createNewToken, logTokenEvent } from '../accounts/tokens.ts'
 import { DAY } from '../durations.ts'
 import { ownCommand } from '../installation.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
@@ -82,7 +82,8 @@ async function greetIfEmpty(server: RunningServer, { settings, logger, print }: 
       return
     }
     const expiresAt = new Date(Date.now() + DEMO_DAYS * DAY)
-    const created = await server.tokens.create({ account: 'demo', label: 'printed at the first startup', expiresAt })
+    const demo = { account: 'demo', label: 'printed at the first startup', expiresAt }
+    const created = await createNewToken(server.tokens, demo)
     logTokenEvent(logger, 'token created', created)
     await print(explainCalls(server.url, created.token))
   } catch (error) {

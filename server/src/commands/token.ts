@@ -1,14 +1,7 @@
 /** The commands that create, list and revoke tokens. */
 import { type Scope, ScopeSchema } from '@plant-store/contract'
-import { checkMigrated, openDatabase } from '@plant-store/prisma'
-import {
-  createTokenStore,
-  isAccountName,
-  logTokenEvent,
-  type Token,
-  type TokenStore,
-  tokenState,
-} from '../accounts/tokens.ts'
+import { checkMigrated, type Database, openDatabase } from '@plant-store/prisma'
+import { createNewToken, isAccountName, logTokenEvent, type Token, tokenState } from '../accounts/tokens.ts'
 import { parseDuration } from '../durations.ts'
 import { ownCommand } from '../installation.ts'
 import { OperatorError } from '../operator-error.ts'
@@ -39,7 +32,7 @@ export async function createToken(
   if (account === undefined) throw new OperatorError('name the account that the token belongs to with --account')
   if (!isAccountName(account)) throw new OperatorError('--account must be 1 to 200 visible characters')
   await withTokens(settings.databaseUrl, async (tokens) => {
-    const created = await tokens.create({ account, scopes: scope, expiresAt: expires, label })
+    const created = await createNewToken(tokens, { account, scopes: scope, expiresAt: expires, label })
     logTokenEvent(logger, 'token created', created)
     await print(json ? JSON.stringify(created, CREATED_FIELDS, 2) : created.token)
   })
@@ -68,16 +61,16 @@ export async function revokeToken({ settings, logger, print }: Context, id: stri
 }
 
 /**
- * Opens the token store for one command and closes it in any case. It neither creates nor migrates a database: a
+ * Opens the tokens for one command and closes it in any case. It neither creates nor migrates a database: a
  * mistyped DATABASE_URL must not become a second one, and listing tokens must not change the one that a server uses.
  *
  * @throws {StorageError} if it does not exist, or needs a migration
  */
-async function withTokens(databaseUrl: string, run: (tokens: TokenStore) => Promise<void>): Promise<void> {
+async function withTokens(databaseUrl: string, run: (tokens: Database['tokens']) => Promise<void>): Promise<void> {
   await checkMigrated(databaseUrl)
   const database = await openDatabase(databaseUrl, PATIENCE)
   try {
-    await run(createTokenStore(database.tokens))
+    await run(database.tokens)
   } finally {
     // What is committed is in the log, which the next process that opens the database writes back.
     await database.close().catch(() => {})

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import path from 'node:path'
-import { startServer } from '@plant-store/server'
+import { createNewToken, startServer } from '@plant-store/server'
 import { bound, type Finished, runProgram, startProgram } from '../programs.ts'
 import { afterFile } from '../temporary.ts'
 import { built } from './built.ts'
@@ -62,7 +62,7 @@ export async function startWithToken(
   const DATABASE_URL = `file:${path.join(folder, `${name}.db`)}`
   // In this process, so that a restart takes only the time of the server.
   const store = await startServer({ port: 0, databaseUrl: DATABASE_URL, shutdownDelay: 0 })
-  const created = await Promise.all(accounts.map((account) => store.tokens.create({ account })))
+  const created = await Promise.all(accounts.map((account) => createNewToken(store.tokens, { account })))
   await store.close()
   const server = await startServerProcess({ DATABASE_URL, ...environment })
   const tokens = created.map(({ token }) => token)

@@ -1,4 +1,4 @@
-import { type NewToken, type Settings, startServer } from '@plant-store/server'
+import { createNewToken, type NewToken, type Settings, startServer } from '@plant-store/server'
 import { newDatabase } from '../database/databases.ts'
 import { afterFile } from '../temporary.ts'
 
@@ -19,7 +19,7 @@ export async function startTestServer(
   const limits = { keepAliveTimeout: 60_000, shutdownTimeout: 1_000 }
   const defaults = { port: 0, databaseUrl, shutdownDelay: 0, ...limits }
   const server = await startServer({ ...defaults, ...settings }, logger)
-  const createToken = (token: Partial<NewToken> = {}) => server.tokens.create({ account: 'alice', ...token })
+  const createToken = (token: Partial<NewToken> = {}) => createNewToken(server.tokens, { account: 'alice', ...token })
   const { token: aliceToken } = await createToken()
 
   /** Calls the server with a token, by default that of "alice"; `null`: with none. */
