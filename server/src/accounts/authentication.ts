@@ -4,7 +4,6 @@ import type { TsRestRequest } from '@ts-rest/express'
 import { LRUCache } from 'lru-cache'
 import type { Identity } from '../requests/context.ts'
 import { HttpError } from '../requests/errors.ts'
-import { events } from '../telemetry/events.ts'
 
 /** A valid token. */
 export interface ValidToken {
@@ -64,10 +63,7 @@ export function createAuthentication(
   }
 
   return async (request) => {
-    const { identity } = await find(request.headers).catch((error) => {
-      if (error instanceof HttpError && error.status === 401) events.emit('authenticationFailed', error.body.error)
-      throw error
-    })
+    const { identity } = await find(request.headers)
     const { scope } = request.tsRestRoute.metadata satisfies OperationMetadata
     if (identity.scopes.includes(scope)) return identity
     const headers = { 'WWW-Authenticate': `${CHALLENGE}, error="insufficient_scope", scope="${scope}"` }

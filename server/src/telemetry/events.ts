@@ -13,8 +13,6 @@ export interface Events {
   /** A request has got its response, or its connection has closed before. */
   requestEnded: [request: Request, status: number, seconds: number]
   requestRejected: [reason: (typeof rejections)[number]]
-  /** A request has no valid token: the code of the `Error` body of a 401. */
-  authenticationFailed: [errorCode: number]
   /** So many plants were committed together, also those that were stored before, or whose id is taken. */
   batchCommitted: [size: number]
   /** So many new plants could not be committed. */

@@ -95,10 +95,11 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources): M
   }
 
   const listeners: EventListeners = {
-    requestEnded: ({ method, context }, status, seconds) =>
-      durations.observe(labelsOf(method, context.path, status), seconds),
+    requestEnded({ method, context: { path, errorCode = 0 } }, status, seconds) {
+      durations.observe(labelsOf(method, path, status), seconds)
+      if (status === 401) unauthenticated.inc({ code: errorCode })
+    },
     requestRejected: (reason) => rejected.inc({ reason }),
-    authenticationFailed: (errorCode) => unauthenticated.inc({ code: errorCode }),
     batchCommitted: (size) => batches.observe(size),
     writesRejected: (count, error) =>
       notWritten.inc({ reason: error instanceof StorageError ? error.fault : INTERNAL }, count),
