@@ -104,14 +104,11 @@ function isAccessToken(typ: unknown = 'JWT'): boolean {
 }
 
 /**
- * Checks that a token has one spelling, each part in base64url as in RFC 7515 section 2, and is not encrypted. Decoders
- * also accept padding, the alphabet of plain base64 and any value of the unused last bits, so that one token would have
- * many spellings and fill the cache.
+ * Checks that a token has one spelling, each part in base64url as in RFC 7515 section 2. Decoders also accept padding, the
+ * alphabet of plain base64 and any value of the unused last bits, so that one token would have many spellings and fill the
+ * cache.
  */
 function checkSpelling(token: string): void {
-  const parts = token.split('.')
-  // RFC 7516. Auth0 issues these where no audience is requested.
-  if (parts.length === 5) throw new Error('it is encrypted (five parts): request one for JWT_AUDIENCE, only signed')
-  const isCanonical = parts.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
+  const isCanonical = token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
   if (!isCanonical) throw new Error('the parts are not in canonical base64url')
 }
