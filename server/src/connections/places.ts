@@ -114,7 +114,7 @@ export function createRequestsInFlight({
   const places = createPlaces(maxRequestsInFlight)
   /** Also shed requests, until they have their response. */
   const list: RequestInFlight[] = []
-  /** The requests of each client that waited for it at the last scan: at the end, the one that has waited longest. */
+  /** The requests of each client that waited for it at the last scan: first, the one that has waited longest. */
   let waiting = new Map<string, RequestInFlight[]>()
   let nextScan = 0
   let timer: NodeJS.Timeout | undefined
@@ -160,8 +160,6 @@ export function createRequestsInFlight({
     const sorted = list
       .filter(({ waitsSince, client }) => waitsSince !== undefined && client !== undefined)
       .sort((one, other) => Number(one.waitsSince) - Number(other.waitsSince))
-      // Not sorted in descending order: of those with the same time, the first of the list has to be the last.
-      .reverse()
     waiting = Map.groupBy(sorted, ({ client }) => client as string)
   }
 
@@ -194,9 +192,9 @@ export function createRequestsInFlight({
     let [most, count] = [client.startsWith(ADDRESS) ? client : '', places.takenBy(client) + 1]
     for (const [other, { length }] of waiting) if (length > count) [most, count] = [other, length]
     const queue = waiting.get(most) ?? []
-    let longest = queue.pop()
+    let longest = queue.shift()
     // Since then, it has got its response, or counts for its account, or the server works on it.
-    while (longest && (longest.client !== most || !isWaiting(longest))) longest = queue.pop()
+    while (longest && (longest.client !== most || !isWaiting(longest))) longest = queue.shift()
     return longest
   }
 

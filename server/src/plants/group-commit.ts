@@ -92,12 +92,13 @@ export function createGroupCommit(create: Plants['create']): (plant: PlantRow) =
 /** Sorts plants fairly: the first one of each account, then the second one of each, and so on. */
 function interleaveAccounts(plants: readonly Waiter[]): Waiter[] {
   const counts = new Map<string, number>()
-  const numbered = plants.map((plant) => {
-    const number = counts.get(plant.account) ?? 0
-    counts.set(plant.account, number + 1)
-    return { plant, number }
+  // The first of a number comes after the first of the number before.
+  const byNumber = Map.groupBy(plants, ({ account }) => {
+    const number = counts.get(account) ?? 0
+    counts.set(account, number + 1)
+    return number
   })
-  return numbered.sort((one, other) => one.number - other.number).map(({ plant }) => plant)
+  return [...byNumber.values()].flat()
 }
 
 /** Returns how many plants, from the first one on, fit into a batch. */
