@@ -26,12 +26,6 @@ export interface OpenPort {
 
 /** How long an idle connection may outlive the start of a shutdown, in milliseconds. */
 const IDLE_CHECK_INTERVAL = 50
-/**
- * Lets a client end its side of a connection after its requests, as `nc -N` and some proxies do: it gets its responses,
- * and then the connection ends. By default, Node.js ends it before a response that takes more than a turn of the event
- * loop. It is not documented.
- */
-const HALF_CLOSED = { httpAllowHalfOpen: true }
 
 /**
  * Checks that a port can be listened on. A connection that arrives in this moment is closed.
@@ -56,7 +50,10 @@ export async function openPort(
   address: Address,
   prefix = '',
 ): Promise<OpenPort> {
-  Object.assign(server, HALF_CLOSED)
+  // Lets a client end its side of a connection after its requests, as `nc -N` and some proxies do: it gets its responses,
+  // and then the connection ends. By default, Node.js ends it before a response that takes more than a turn of the event
+  // loop. It is not documented.
+  Object.assign(server, { httpAllowHalfOpen: true })
   await listen(server, address, prefix)
   // The address of a name, such as localhost, may be any of several.
   const { address: host, family, port } = server.address() as net.AddressInfo
@@ -76,12 +73,17 @@ export async function openPort(
   }
 }
 
-async function listen(server: net.Server, address: Address, prefix = ''): Promise<void> {
+async function listen(server: net.Server, { host, port }: Address, prefix = ''): Promise<void> {
   if (cluster.isWorker) throw new OperatorError(NO_WORKER)
   try {
-    await once(server.listen(address), 'listening')
-  } catch (error) {
-    throw portError(error, address, prefix)
+    await once(server.listen({ host, port }), 'listening')
+  } catch (cause) {
+    const { code = '' } = cause as NodeJS.ErrnoException
+    const values: Readonly<Record<string, string>> = { host, port: String(port) }
+    const text = PORT_ERRORS[code] ?? `The server cannot listen on {HOST} {host}, {PORT} {port}: ${code}.`
+    const message = text.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? prefix + name)
+    // Only the port of another program may be free at the next attempt.
+    throw new OperatorError(message, code in PORT_ERRORS && code !== 'EADDRINUSE' ? 2 : 1, cause)
   }
 }
 
@@ -95,13 +97,4 @@ const PORT_ERRORS: Readonly<Record<string, string>> = {
   EADDRINUSE: '{PORT} {port} on {host} is already in use. Stop the other program or set another {PORT}.',
   // Such as IPv6, or an interface that is missing.
   ...Object.fromEntries(['EADDRNOTAVAIL', 'ENOTFOUND', 'EINVAL', 'EAFNOSUPPORT'].map((code) => [code, NOT_HERE])),
-}
-
-function portError(cause: unknown, { host, port }: Address, prefix: string): OperatorError {
-  const { code = '' } = cause as NodeJS.ErrnoException
-  const values: Readonly<Record<string, string>> = { host, port: String(port) }
-  const text = PORT_ERRORS[code] ?? `The server cannot listen on {HOST} {host}, {PORT} {port}: ${code}.`
-  const message = text.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? prefix + name)
-  // Only the port of another program may be free at the next attempt.
-  return new OperatorError(message, code in PORT_ERRORS && code !== 'EADDRINUSE' ? 2 : 1, cause)
 }
