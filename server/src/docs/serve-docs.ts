@@ -43,10 +43,8 @@ export function createDocs(publicUrl: string | undefined): (Endpoint & { handle:
   }
 
   // With the command that works here.
-  const page = readFileSync(new URL('index.html', PAGE_FOLDER), 'utf8').replace(
-    'plant-store</span>',
-    `${ownCommand}</span>`,
-  )
+  const html = readFileSync(new URL('index.html', PAGE_FOLDER), 'utf8')
+  const page = html.replace('plant-store</span>', `${ownCommand}</span>`)
   return [
     {
       method: 'GET',

@@ -4,6 +4,7 @@ import type { RequestHandler } from 'express'
 
 /** How long a browser may cache the response to a preflight, in seconds. */
 const PREFLIGHT_MAX_AGE = 600
+const EXPOSED_HEADERS = 'ETag,Link,RateLimit,RateLimit-Policy,Retry-After,WWW-Authenticate,X-Request-Id'
 const METHODS = [...new Set(['HEAD', ...Object.values(contract).map(({ method }) => method)])].sort()
 
 /**
@@ -15,15 +16,7 @@ export function createCors(origins: readonly string[]): RequestHandler {
   return cors({
     origin: [...origins],
     methods: METHODS,
-    exposedHeaders: [
-      'ETag',
-      'Link',
-      'RateLimit',
-      'RateLimit-Policy',
-      'Retry-After',
-      'WWW-Authenticate',
-      'X-Request-Id',
-    ],
+    exposedHeaders: EXPOSED_HEADERS,
     maxAge: PREFLIGHT_MAX_AGE,
     preflightContinue: true,
   })
