@@ -65,6 +65,8 @@ type Success = 200 | 201 | 202 | 204
 /** Errors that no operation names: of its query and body, and of the state of the server. */
 const COMMON_ERRORS: readonly ErrorName[] = ['invalidQuery', 'invalidBody', 'unavailable']
 
+/** The handler of any operation. */
+type AnyHandler = Handler<object, unknown>
 /** What ts-rest calls. */
 type Router = { [TName in keyof Contract]: AppRouteImplementation<Contract[TName]> }
 /** A request as ts-rest hands it over. */
@@ -121,18 +123,14 @@ export function addOperations(
  */
 export function createRouter(handlers: Handlers, publicUrl?: string): Router {
   const endpoints = Object.entries<AppRoute>(contract).map(([name, route]) => {
-    const handler = handlers[name as keyof Handlers] as Handler<object, unknown>
+    const handler = handlers[name as keyof Handlers] as AnyHandler
     return [name, implement(route, requireNamedErrors(name, route, handler), publicUrl)]
   })
   return Object.fromEntries(endpoints) as Router
 }
 
 /** Makes an error that the operation does not name a fault of the server, so that every test notices it. */
-function requireNamedErrors(
-  name: string,
-  route: AppRoute,
-  handler: Handler<object, unknown>,
-): Handler<object, unknown> {
+function requireNamedErrors(name: string, route: AppRoute, handler: AnyHandler): AnyHandler {
   const { errors = [] } = route.metadata as OperationMetadata
   const names = [...COMMON_ERRORS, ...errors]
   return (...request) =>
@@ -142,7 +140,7 @@ function requireNamedErrors(
     })
 }
 
-function implement(route: AppRoute, handler: Handler<object, unknown>, publicUrl: string | undefined) {
+function implement(route: AppRoute, handler: AnyHandler, publicUrl: string | undefined) {
   const status = Object.keys(route.responses)
     .map(Number)
     .find((each) => each < 300)
