@@ -87,6 +87,7 @@ const THROW = `throw new Error('on purpose')`
 
 test('an uncaught exception is logged, requests in flight and one more of a connection get responses, and the exit code is 1', async () => {
   const { server, token } = await startWithToken(folder, 'uncaught', onSignal(THROW))
+  expect(server.output(), 'only an empty database is greeted').not.toContain('curl')
   const { socket, finish } = await beginPost({ url: server.url, token })
   const ended = server.end('SIGUSR2')
   await until(() => server.output().includes('uncaught exception'))
