@@ -136,8 +136,7 @@ async function pendingMigrations(
     if (mismatch) throw new StorageError(`${subject} ${mismatch}`)
   }
   // A name may be there twice: `pg_dump --data-only` into a migrated database.
-  for (const [name] of applied) ours.delete(name)
-  return [...ours.values()]
+  return migrations.filter((migration) => !applied.some(([name]) => name === migration.name))
 }
 
 /** Returns why a migration that a database has is not ours, and what to do; undefined: it is ours. */

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
 import pg from 'pg'
 import type { Session, StorageError, Transaction } from '../engine.ts'
@@ -175,7 +174,6 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
 async function beginOn(client: pg.PoolClient, run: RunQuery, script: string): Promise<PoolTransaction> {
   let isOpen = true
   const commit = async () => {
-    assert(isOpen, 'a transaction is committed once')
     await run({ text: COMMIT })
     isOpen = false
   }
