@@ -13,7 +13,7 @@ import { commandLine, startServerProcess } from '../../../test/helpers/server/ru
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { startServer } from '../../src/index.ts'
-import { eventLines, readLines } from '../helpers/log-lines.ts'
+import { eventLines } from '../helpers/log-lines.ts'
 import { runInProcess } from '../helpers/run-in-process.ts'
 
 const DAY = 86_400_000
@@ -75,18 +75,6 @@ testOnLinux('a terminal shows links last, then a short line for each request', a
   expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100)
   // By another signal it waits two seconds.
   await server.stop('SIGKILL')
-})
-
-test('the greeting in production is a line of the log, as all output is, with a command that creates a token', async () => {
-  const server = await startServerProcess({ ...environment, NODE_ENV: 'production' })
-  expect(await server.end()).toBe(0)
-  expect(readLines(server.output())).toHaveLength(server.output().trimEnd().split('\n').length)
-  expect(server.output()).not.toContain('pst_')
-  const [line] = eventLines(server.output(), 'empty database')
-  expect(line).toMatchObject({ level: 'info', msg: expect.stringMatching(/^the plant store is empty: create a tok/) })
-  const [, command = ''] =
-    /with "npm run --silent plant-store -- (.*)" and the same DATABASE_URL/.exec(String(line?.['msg'])) ?? []
-  expect((await runInProcess(command.split(' '), environment)).stdout).toMatch(/^pst_\w{49}\n$/)
 })
 
 test.skipIf(!existsSync('/dev/full'))('an output that cannot be written does not stop the server', async () => {

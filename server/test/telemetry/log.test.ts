@@ -11,7 +11,7 @@ import { generateToken, hashToken } from '../../src/accounts/tokens.ts'
 import { auditLogger } from '../../src/telemetry/log.ts'
 import { exchange } from '../helpers/connection.ts'
 import { AUDIENCE, createKey, ISSUER, signToken, startTokenIssuer } from '../helpers/issuer.ts'
-import { createMemoryLog, readLines } from '../helpers/log-lines.ts'
+import { createMemoryLog, eventLines, readLines } from '../helpers/log-lines.ts'
 import { get, post } from '../helpers/requests.ts'
 import { runInProcess } from '../helpers/run-in-process.ts'
 
@@ -35,7 +35,7 @@ test('LOG_LEVEL does not hide audit events, unless it is silent', async () => {
 
 const EVENTS = ['empty database', 'request', 'requests rejected', 'token created', 'token rejected', 'token revoked']
 
-test('tokens, cursors and plants are in no line of the log, and the guide explains every event', async () => {
+test('in production all output is the log, which has no token, cursor or plant, and the guide explains every event', async () => {
   const key = await createKey('first')
   const DATABASE_URL = await newDatabase()
   const server = await startServerProcess({
@@ -48,6 +48,12 @@ test('tokens, cursors and plants are in no line of the log, and the guide explai
     JWT_AUDIENCE: AUDIENCE,
     JWT_JWKS_URL: (await startTokenIssuer(key)).keysUrl,
   })
+  const [greeting] = eventLines(server.output(), 'empty database')
+  const [, command = ''] =
+    /^the plant store is empty: .*"npm run --silent plant-store -- (.*)" and the same DATABASE_URL/.exec(
+      String(greeting?.['msg']),
+    ) ?? []
+  expect((await runInProcess(command.split(' '), { DATABASE_URL })).stdout).toMatch(/^pst_\w{49}\n$/)
   const run = (...args: string[]) => runInProcess(['token', ...args], { DATABASE_URL })
   const created = await run('create', '--account', 'alice', '--json')
   const { id, token } = JSON.parse(created.stdout)
@@ -68,6 +74,8 @@ test('tokens, cursors and plants are in no line of the log, and the guide explai
   expect(await server.end()).toBe(0)
 
   const written = created.stderr + server.output() + revoked.stderr
+  expect(readLines(written)).toHaveLength(written.trimEnd().split('\n').length)
+  expect(written).not.toContain('pst_')
   const secrets = tokens
     .flatMap((each) => [each, ...each.split('.'), hashToken(each)])
     .filter(({ length }) => length > 20)
