@@ -206,7 +206,7 @@ describe('on SQLite', () => {
       await other.run('BEGIN IMMEDIATE')
       const waiting = write(prisma)
       expect(await failure(write(impatient))).toEqual({ fault: 'locked' })
-      setTimeout(() => void other.run('COMMIT'), 300)
+      setTimeout(() => void other.run('COMMIT'), 100)
       await waiting
       await other.close()
     }

@@ -52,7 +52,7 @@ async function beginPost({ url, token }: { url: string; token: string }) {
 }
 
 test('connections that are never read, handed over or silent end with the shutdown, within its timeout', async () => {
-  const settings = { SHUTDOWN_TIMEOUT: '1s', ADMIN_PORT: '0' }
+  const settings = { SHUTDOWN_TIMEOUT: '300ms', ADMIN_PORT: '0' }
   const server = await startServerProcess({ DATABASE_URL: await newDatabase(), ...settings })
   const docs = get('/docs/swagger-ui-bundle.js', { ...KEEP_ALIVE, ...NO_TOKEN })
   const connect = 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n'
