@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { StorageError } from '@plant-store/prisma'
 import { initContract } from '@ts-rest/core'
 import type { Response } from 'express'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { until } from '../../../test/helpers/programs.ts'
 import { createRequestsInFlight } from '../../src/connections/places.ts'
 import { readBody } from '../../src/requests/body.ts'
@@ -58,6 +58,9 @@ test.each<[what: string, end: (socket: Socket) => void]>([
   // After it Node.js closes none of the responses.
   ['sends CONNECT', (socket) => socket.write('CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n')],
 ])('lists whose client %s before a first piece is read are not in flight afterwards', async (_what, end) => {
+  // They are looked for each second.
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
   const url = await serveList((response) => async () => {
     await once(response, 'close')
     return { json: Buffer.from('[]'), next: undefined }
@@ -66,7 +69,10 @@ test.each<[what: string, end: (socket: Socket) => void]>([
   socket.write(get('/', KEEP_ALIVE).repeat(2))
   await until(() => requestsInFlight.count() === 2, 5_000)
   end(socket)
-  await until(() => requestsInFlight.count() === 0, 5_000)
+  await until(() => {
+    vi.advanceTimersByTime(1_000)
+    return requestsInFlight.count() === 0
+  }, 5_000)
 })
 
 const routes = [
