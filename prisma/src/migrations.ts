@@ -55,7 +55,8 @@ const INSERT_APPLIED = `
  *
  * @param url a DATABASE_URL, see `databaseUrl`
  * @param folder where the migrations are; default: those of the plant store
- * @param onStep is called if migrations are pending, before each of them, and where another process is migrating
+ * @param onStep is called if migrations are pending, before each but those of a new database, and where another process is
+ *   migrating
  * @returns the names of the migrations that were applied
  * @throws {StorageError} if the database was written by a newer version, is another program's, or cannot be used
  */
@@ -76,7 +77,7 @@ export async function migrateDatabase(
   const rest = await pendingMigrations(transaction, engine, migrations)
   if (rest.length === migrations.length) await transaction.executeScript(createHistory(engine.timeType))
   for (const [index, migration] of rest.entries()) {
-    onStep(`applying the migration ${migration.name}, ${index + 1} of ${rest.length}`)
+    if (!isNew) onStep(`applying the migration ${migration.name}, ${index + 1} of ${rest.length}`)
     await apply(migration, transaction, engine.subject)
   }
   await transaction.commit()
