@@ -158,8 +158,8 @@ export function createRequestsInFlight({
       noteWaiting(each, now)
     }
     const sorted = list
-      .filter(({ waitsSince, client }) => waitsSince !== undefined && client !== undefined)
-      .sort((one, other) => Number(one.waitsSince) - Number(other.waitsSince))
+      .filter(({ wait, client }) => wait && client !== undefined)
+      .sort((one, other) => Number(one.wait?.since) - Number(other.wait?.since))
     waiting = Map.groupBy(sorted, ({ client }) => client as string)
   }
 
@@ -207,7 +207,7 @@ export function createRequestsInFlight({
 
   return {
     add(request, response) {
-      const added = { request, response, index: list.length, client: undefined, waitsSince: undefined, sentBytes: 0 }
+      const added = { request, response, index: list.length, client: undefined, wait: undefined }
       list.push(added)
       timer ??= setInterval(check, CHECK_INTERVAL).unref()
       // Without a response yet, the server still works on it; a scan removes it later.

@@ -20,10 +20,11 @@ export interface RequestInFlight {
   index: number
   /** Whose place it has: an address or an account; undefined: it has none. */
   client: string | undefined
-  /** Since when the request is waiting, by `performance.now()`; undefined: it is not. */
-  waitsSince: number | undefined
-  /** How many bytes of the connection the operating system had taken then. */
-  sentBytes: number
+  /**
+   * Since when the request is waiting, by `performance.now()`, and how many bytes of its connection the operating system
+   * had taken then; undefined: it is not.
+   */
+  wait: { since: number; sentBytes: number } | undefined
 }
 
 /** How long a client may leave a part of a response unread, in milliseconds. */
@@ -49,20 +50,16 @@ export function isWaiting(each: RequestInFlight): boolean {
  * none. Closes a connection that is not read.
  */
 export function endWithConnection(each: RequestInFlight, now: number): void {
-  const { request, response, waitsSince = now } = each
-  if (waitsForReader(each) && now - waitsSince >= MAX_UNREAD) request.socket.destroy()
+  const { request, response, wait } = each
+  if (waitsForReader(each) && wait && now - wait.since >= MAX_UNREAD) request.socket.destroy()
   if (request.socket.destroyed) response.destroy()
 }
 
 /** Notes since when a request is waiting: since the last time that the operating system took a part of a response. */
 export function noteWaiting(noted: RequestInFlight, now: number): void {
-  if (!isWaiting(noted)) {
-    noted.waitsSince = undefined
-    return
-  }
-  const sentBytes = countSentBytes(noted.request.socket)
-  if (noted.waitsSince === undefined || noted.sentBytes !== sentBytes) noted.waitsSince = now
-  noted.sentBytes = sentBytes
+  const sentBytes = isWaiting(noted) ? countSentBytes(noted.request.socket) : undefined
+  if (sentBytes === noted.wait?.sentBytes) return
+  noted.wait = sentBytes === undefined ? undefined : { since: now, sentBytes }
 }
 
 /**

@@ -57,7 +57,7 @@ const isDone = ({ response }: Request) => response.closed && response.headersSen
 const isWaiting = ({ request, response }: Request) =>
   response.writableLength > 0 || (request.readableFlowing && !request.complete)
 const hasGivenWay = ({ inFlight }: Request) => inFlight?.client === undefined
-const sinceOf = ({ inFlight }: Request) => Number(inFlight?.waitsSince)
+const sinceOf = ({ inFlight }: Request) => Number(inFlight?.wait?.since)
 const CAPACITY = 5
 
 testOrders('a place is released once, and only what waits for its client gives way', 2_000, step, (order, steps) => {
