@@ -101,13 +101,17 @@ function toHttpError(error: unknown): HttpError {
 
 const MALFORMED_QUERY = 'The query must be UTF-8, percent-encoded, with at most 1000 parameters.'
 
-/** Converts ts-rest's validation error into a failure that names the fields, but never their values. */
-export function toValidationError({ pathParams, query, body }: RequestValidationError, request: Request): HttpError {
-  if (pathParams) return new HttpError('notFound', describeIssues(pathParams, 'The path'))
-  if (query && !request.query) return new HttpError('invalidQuery', MALFORMED_QUERY)
-  if (query) return new HttpError('invalidQuery', describeIssues(query, 'The query', request.query))
-  if (body) return new HttpError('invalidBody', describeIssues(body, 'The body'))
-  return new HttpError('badRequest')
+/**
+ * Rejects a request for ts-rest's validation error.
+ *
+ * @throws {HttpError} that names the fields, but never their values
+ */
+export function rejectInvalid({ pathParams, query, body }: RequestValidationError, request: Request): never {
+  if (pathParams) throw new HttpError('notFound', describeIssues(pathParams, 'The path'))
+  if (query && !request.query) throw new HttpError('invalidQuery', MALFORMED_QUERY)
+  if (query) throw new HttpError('invalidQuery', describeIssues(query, 'The query', request.query))
+  if (body) throw new HttpError('invalidBody', describeIssues(body, 'The body'))
+  throw new HttpError('badRequest')
 }
 
 /** What ts-rest knows of an invalid part of a request; `code` is zod's. */

@@ -8,7 +8,7 @@ import { createAuthentication, type FindToken } from '../accounts/authentication
 import type { RequestsInFlight } from '../connections/places.ts'
 import type { Settings } from '../settings.ts'
 import { readBody } from './body.ts'
-import { HttpError, overloaded, toValidationError } from './errors.ts'
+import { HttpError, overloaded, rejectInvalid } from './errors.ts'
 import { byPath } from './head.ts'
 import { createRateLimit } from './rate-limit.ts'
 
@@ -110,9 +110,7 @@ export function addOperations(
         request.body = undefined as never
       },
     ],
-    requestValidationErrorHandler: (error, request) => {
-      throw toValidationError(error, request)
-    },
+    requestValidationErrorHandler: rejectInvalid,
   })
 }
 
