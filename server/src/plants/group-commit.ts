@@ -14,10 +14,8 @@ const PAUSE = 1 / 8
 /** A batch collects more as long as a turn of the event loop makes it more than so many times as large. */
 const GROWTH = 9 / 8
 
-interface Waiter extends PlantRow {
+interface Waiter extends PlantRow, PromiseWithResolvers<Outcome> {
   bytes: number
-  resolve(outcome: Outcome): void
-  reject(error: unknown): void
 }
 
 /**
@@ -44,6 +42,7 @@ export function createGroupCommit(create: Plants['create']): (plant: PlantRow) =
 
   async function commitAll(): Promise<void> {
     let pause = 0
+    isIdle = false
     while (waiting.length > 0) {
       // A timer waits at least a millisecond.
       if (pause >= 1) await new Promise((resolve) => setTimeout(resolve, pause))
@@ -79,14 +78,13 @@ export function createGroupCommit(create: Plants['create']): (plant: PlantRow) =
     }
   }
 
-  return (plant) =>
-    new Promise((resolve, reject) => {
-      const bytes = Buffer.byteLength(JSON.stringify(plant))
-      waiting.push({ ...plant, bytes, resolve, reject })
-      if (!isIdle) return
-      isIdle = false
-      void commitAll()
-    })
+  return (plant) => {
+    const bytes = Buffer.byteLength(JSON.stringify(plant))
+    const added = { ...plant, bytes, ...Promise.withResolvers<Outcome>() }
+    waiting.push(added)
+    if (isIdle) void commitAll()
+    return added.promise
+  }
 }
 
 /** Sorts plants fairly: the first one of each account, then the second one of each, and so on. */
