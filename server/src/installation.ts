@@ -11,7 +11,5 @@ function findCommand(): 'npm run --silent plant-store --' | 'npx --no plant-stor
   return import.meta.url.includes('/node_modules/') ? 'npx --no plant-store' : 'plant-store'
 }
 
-/** Reads the version of the server from its package. */
-export function readVersion(): string {
-  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
-}
+/** The version of the server, from its package. */
+export const ownVersion: string = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { StorageError } from '@plant-store/prisma'
 import { Command, CommanderError } from 'commander'
-import { readVersion } from '../installation.ts'
+import { ownVersion } from '../installation.ts'
 import { OperatorError } from '../operator-error.ts'
 import { type Environment, readSettings } from '../settings.ts'
 import { loadSettingsFile } from '../settings-file.ts'
@@ -56,7 +56,7 @@ function createProgram(surroundings: Required<Surroundings>): Command {
       writeErr: (text) => stderr.write(text),
       outputError: (text, write) => write(text.replace(/^error:/, 'plant-store:')),
     })
-    .version(readVersion())
+    .version(ownVersion)
     .exitOverride()
   program
     .command('serve')

@@ -1,7 +1,7 @@
 import { contract, errorCatalogue } from '@plant-store/contract'
 import { type Database, StorageError, storageFaults } from '@plant-store/prisma'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
-import { readVersion } from '../installation.ts'
+import { ownVersion } from '../installation.ts'
 import { CLIENT_CLOSED_REQUEST, type Events, events, rejections } from './events.ts'
 
 /** The metrics of this process, in Prometheus text format. */
@@ -107,7 +107,7 @@ export function createMetrics({ engine, isReady, ...sources }: MetricSources): M
   const names = Object.keys(listeners) as (keyof Events)[]
   for (const name of names) events.on(name, listeners[name])
 
-  const build = { version: readVersion(), node_version: process.versions.node, engine }
+  const build = { version: ownVersion, node_version: process.versions.node, engine }
   const labelNames = Object.keys(build)
   new Gauge({ name: 'plant_store_build_info', help: 'What runs: always 1.', labelNames, registers }).set(build, 1)
   addGauge('plant_store_ready', '1 while /readyz responds 200, otherwise 0.', async () => Number(await isReady()))
