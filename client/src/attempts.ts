@@ -61,8 +61,8 @@ async function sendAttempt(attempt: Attempt, begun: Hooks[], call: Call, signal:
   // Hooks may have changed them. To check them takes as long as all else that is not `fetch`.
   const headers = settings.hooks.length > 0 ? withoutNull(readHeaders(attempt.headers, 'headers')) : attempt.headers
   const authorization = call.token === false ? call.headers['authorization'] : `Bearer ${call.token}`
-  if (authorization) {
-    if (headers['authorization']) rejectArgument('token', CONFLICT)
+  if (authorization !== undefined) {
+    if (headers['authorization'] !== undefined) rejectArgument('token', CONFLICT)
     headers['authorization'] = authorization
   }
   call.isConditional = 'if-none-match' in headers

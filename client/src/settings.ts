@@ -25,6 +25,8 @@ function must(expected: string, isValid: (value: never) => boolean) {
 const positive = must('a positive number', (value: unknown) => typeof value === 'number' && value > 0)
 const count = must('a non-negative integer', (value: number) => Number.isInteger(value) && value >= 0)
 
+const HOOKS = ['request', 'response', 'error'] as const
+
 /** Reads each option, by its value and that of the client. Their order is that of the checks. */
 const READERS: Readonly<Record<string, (value: never, client: never, path: string) => unknown>> = {
   token: (token: unknown, _: unknown, path: string) => {
@@ -43,7 +45,13 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
   fetch: must('a function', (fetch) => typeof fetch === 'function'),
   hooks: (hooks: Hooks | readonly (Hooks | undefined)[], others: Hooks[], path: string) => {
     const list = [hooks].flat().filter((each) => each !== undefined)
-    for (const each of list) requireKnown(each, ['request', 'response', 'error'], path, `${path}.`)
+    for (const each of list) {
+      requireKnown(each, HOOKS, path, `${path}.`)
+      for (const name of HOOKS) {
+        if (each[name] !== undefined && typeof each[name] !== 'function')
+          rejectArgument(`${path}.${name}`, 'must be a function')
+      }
+    }
     return others.concat(list)
   },
 }
@@ -84,7 +92,7 @@ export function mergeOptions(options: unknown, client: object, prefix: string, o
     if (value === undefined && !(name === 'token' && name in options)) continue
     settings[name] = read(value as never, settings[name] as never, prefix + name)
   }
-  if (settings.headers['authorization'] && settings.token !== false) rejectArgument(`${prefix}token`, CONFLICT)
+  if (settings.headers['authorization'] != null && settings.token !== false) rejectArgument(`${prefix}token`, CONFLICT)
   return settings
 }
 

@@ -60,6 +60,7 @@ describe('an option', () => {
     'retryDelay: must be a non-negative integer': each('retryDelay', [-1, 0.5, '0', Number.POSITIVE_INFINITY]),
     'signal: must be an AbortSignal': each('signal', [new AbortController(), null]),
     'hooks: must be an object of request, response, error': each('hooks', [null, [null], () => {}]),
+    'hooks.error: must be a function': each('hooks', [{ error: null }, [{}, { error: 5 }]]),
     'fetch: must be a function': each('fetch', [null, 'fetch']),
     'hooks.onRequest: is not one of request, response, error': [{ hooks: [{ onRequest() {} }] }],
     [`token: is undefined${LEAVE_OUT}`]: [{ retries: 0, token: undefined }, { get token() { return undefined } }], // biome-ignore format: one line
@@ -200,8 +201,11 @@ describe('who sends a call', () => {
   test('is never ambiguous: a header Authorization next to a token is an error', async () => {
     vi.stubEnv('PLANT_STORE_TOKEN', 'pst_environment')
     for (const own of [{}, { token: 'pst_call' }, { token: () => 'pst_call' }]) {
-      expect(await callRejectionOf({ headers, ...own })).toBe(`options.${CONFLICT}`)
-      expect(await rejectionOf({ headers, ...own })).toBe(CONFLICT)
+      for (const text of [other, '']) {
+        const both = { headers: { Authorization: text }, ...own }
+        expect(await callRejectionOf(both)).toBe(`options.${CONFLICT}`)
+        expect(await rejectionOf(both)).toBe(CONFLICT)
+      }
     }
     const { create, tokens } = recorder()
     const anonymous = create({ headers, token: false })
@@ -214,6 +218,8 @@ describe('who sends a call', () => {
   test('may be added by a hook, without a token and a header', async () => {
     const { create, tokens } = recorder()
     const client = create({ hooks: { request: (attempt) => Object.assign(attempt.headers, headers) } })
+    const empty = create({ hooks: { request: (attempt) => Object.assign(attempt.headers, { authorization: '' }) } })
+    await failureOf(empty.getPlants(), UsageError)
     for (const own of [{}, { token: false, headers: { Authorization: 'Basic YTpi' } } as const]) {
       expect((await failureOf(client.getPlants({}, own), UsageError)).detail).toBe(CONFLICT)
     }
