@@ -80,7 +80,7 @@ export function readData(text: string, head: ResponseHead, call: Call, url: stri
   const type = headers.get('content-type') ?? 'no content type'
   const isJson = type.includes('json')
   let reason = isJson ? 'malformed JSON' : `${type} instead of JSON`
-  if (/^[03]/.test(`${status}`)) reason = `a redirect to ${headers.get('location') ?? url}, which is not allowed`
+  if (/^(0|3(?!04))/.test(`${status}`)) reason = `a redirect to ${headers.get('location') ?? url}, which is not allowed`
   // JSON of a client error may have personal data, which does not belong in a message.
   const start = status >= 500 || (!isJson && !data) ? text.slice(0, 2000).replace(/\s+/g, ' ').trim().slice(0, 200) : ''
   // A proxy that speaks HTTP/1.0 ends a response that breaks off like one that is complete.

@@ -27,6 +27,7 @@ describe('a malformed response is a typed error that says what arrived', () => {
   test.each<[reason: string, status: number, title: string, Handler]>([
     ['text/html instead of JSON', 502, 'a proxy’s page', respond(502, 'text/html', '<h1>Bad Gateway</h1>')],
     ['no content type instead of JSON', 204, 'no content', respond(204, undefined, '')],
+    ['no content type instead of JSON', 304, 'one to a condition that it had not', respond(304, undefined, '')],
     ['malformed JSON', 200, 'a truncated list', json(200, '[{"name":"Fi')],
     ['malformed JSON', 200, 'an object instead of a list', json(200, '{"name":"Ficus"}')],
     ['malformed JSON', 500, 'an error without a message', json(500, '{"error":50000}')],
