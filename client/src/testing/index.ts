@@ -1,9 +1,11 @@
+import { errorCodes } from '../generated/error-codes.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
 import type { NewPlant } from '../generated/types.ts'
 import type { FetchResponse } from '../options.ts'
 import { readBaseUrl } from '../settings.ts'
-import { requireKnown } from '../values.ts'
+import { rejectArgument, requireKnown } from '../values.ts'
 import { writeRequest } from '../wire/request.ts'
+import { readInput } from './input.ts'
 import { type Account, handlers, type StoredPlant } from './operations.ts'
 import { accountOf, type FakeRequest, type FakeService, type FakeToken, type Fault, receive } from './service.ts'
 
@@ -26,7 +28,7 @@ export interface FakePlantStore {
   readonly baseUrl: string
   /** A token of the account `default`. */
   readonly token: string
-  /** Responds like the service, without a network, to what every `fetch` takes. */
+  /** Responds like the service, without a network, to a URL as text and what every `fetch` takes with it. */
   readonly fetch: (url: string, init?: object) => Promise<FetchResponse>
   /** The requests so far, in order. */
   readonly requests: readonly FakeRequest[]
@@ -39,8 +41,8 @@ export interface FakePlantStore {
   /**
    * Adds plants to an account without a request. Default: the account `default`.
    *
-   * @throws {UsageError} A plant is invalid.
-   * @throws {ApiError} An id is taken by another plant.
+   * @throws {UsageError} A plant cannot be sent.
+   * @throws {ApiError} A plant is invalid, or its id is taken by another plant: those before it are added.
    */
   add(plants: readonly NewPlant[], account?: string): void
   /** Returns the plants of an account, in order of creation. Default: the account `default`. */
@@ -51,7 +53,7 @@ export interface FakePlantStore {
    *
    * @param times the number of requests; `Infinity` for all. Default: 1.
    * @param operation the operation whose requests fail. Default: any.
-   * @throws {UsageError} A field of the fault, or the operation, is unknown.
+   * @throws {UsageError} A field of the fault, its error, or the operation is unknown, or `times` is not positive.
    *
    * @example
    * store.failNext({ error: 'unavailable', headers: { 'retry-after': '1' } }, 2)
@@ -95,14 +97,20 @@ export function createFakePlantStore(options: FakePlantStoreOptions = {}): FakeP
     revokeToken: (token) => void Object.assign(tokens.get(token) ?? {}, { expiresAt: new Date(0) }),
     add(plants, account = 'default') {
       for (const plant of plants) {
-        writeRequest(routes.createPlant, plant)
-        handlers.createPlant(plant, accountOf(service, account))
+        const { body = '' } = writeRequest(routes.createPlant, plant)
+        const input = readInput('createPlant', {}, '', body) as NewPlant
+        handlers.createPlant(input, accountOf(service, account))
       }
     },
     plants: (account = 'default') =>
       [...accountOf(service, account).plants.values()].map(({ seq: _, ...plant }) => plant),
     failNext(fault, times = 1, operation) {
-      if (!(fault instanceof Error)) requireKnown(fault, ['error', 'status', 'body', 'headers', 'delay'], 'fault')
+      if (!(fault instanceof Error)) {
+        const own = 'status' in fault ? ['status', 'body'] : ['error']
+        requireKnown(fault, [...own, 'headers', 'delay'], 'fault')
+        if ('error' in fault) requireKnown({ [`${fault.error}`]: true }, Object.keys(errorCodes), 'error')
+      }
+      if (!(times > 0)) rejectArgument('times', 'must be a positive number')
       if (operation !== undefined) requireKnown({ [operation]: true }, Object.keys(routes), 'operation')
       service.faults.push({ fault, operation, times })
     },

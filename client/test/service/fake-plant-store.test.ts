@@ -82,7 +82,7 @@ test('add adds plants to an account of this fake without a request, and rejects 
   expect([store.requests, store.plants(), store.plants('carol')]).toStrictEqual([[], [monstera, ficus], []])
   expect(await createPlantStoreClient(store).getPlants()).toMatchObject([{ tag: 'aroid' }, { name: 'Ficus' }])
   expect(store.requests[0]?.url).toBe('https://example.com/shop/plants')
-  const invalid: [plant: object, message: string][] = [[{ id: 2 }, 'name: is required'], [{ id: 1, name: 'Aloe' }, 'id: is taken']] // biome-ignore format: one line
+  const invalid: [plant: object, message: string][] = [[{ id: 2 }, 'name: is required'], [{ id: 2, name: 5 }, 'name: must be a string'], [{ id: 1, name: 'Aloe' }, 'id: is taken']] // biome-ignore format: one line
   for (const [plant, message] of invalid) expect(() => store.add([plant as sdk.NewPlant])).toThrow(message)
   expect(store.plants()).toHaveLength(2)
 })
@@ -94,6 +94,10 @@ test.each<[reason: string, () => unknown]>([
   ['scope: is not one of account, ', () => fake.createToken({ scope: 'read' } as object)],
   ['findPlant: is not one of createPlant, ', () => fake.failNext({ delay: 0 }, 1, 'findPlant' as never)],
   ['code: is not one of error, ', () => fake.failNext({ code: 503 } as object as Fault)],
+  ['body: is not one of error, ', () => fake.failNext({ error: 'internal', body: '' })],
+  ['error: is not one of status, ', () => fake.failNext({ error: 'internal', status: 503 })],
+  ['gone: is not one of ', () => fake.failNext({ error: 'gone' as 'internal' })],
+  ['times: must be a positive number', () => fake.failNext({ delay: 0 }, Number.NaN)],
 ])('an option that is unknown is an error: %s', (reason, create) => expect(create).toThrow(reason))
 
 test.each<[fault: Fault, error: object, stored: number]>([
