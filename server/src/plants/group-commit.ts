@@ -14,7 +14,7 @@ const PAUSE = 1 / 8
 /** A batch collects more as long as a turn of the event loop makes it more than so many times as large. */
 const GROWTH = 9 / 8
 
-interface Waiter extends PlantRow, PromiseWithResolvers<Outcome> {
+interface Waiter extends PlantRow, Omit<PromiseWithResolvers<Outcome>, 'promise'> {
   bytes: number
 }
 
@@ -78,25 +78,23 @@ export function createGroupCommit(create: Plants['create']): (plant: PlantRow) =
     }
   }
 
-  return (plant) => {
-    const bytes = Buffer.byteLength(JSON.stringify(plant))
-    const added = { ...plant, bytes, ...Promise.withResolvers<Outcome>() }
-    waiting.push(added)
-    if (isIdle) void commitAll()
-    return added.promise
-  }
+  return (plant) =>
+    new Promise((resolve, reject) => {
+      const bytes = Buffer.byteLength(JSON.stringify(plant))
+      waiting.push({ ...plant, bytes, resolve, reject })
+      if (isIdle) void commitAll()
+    })
 }
 
 /** Sorts plants fairly: the first one of each account, then the second one of each, and so on. */
 function interleaveAccounts(plants: readonly Waiter[]): Waiter[] {
   const counts = new Map<string, number>()
-  // The first of a number comes after the first of the number before.
-  const byNumber = Map.groupBy(plants, ({ account }) => {
-    const number = counts.get(account) ?? 0
-    counts.set(account, number + 1)
-    return number
+  const numbered = plants.map((plant) => {
+    const number = counts.get(plant.account) ?? 0
+    counts.set(plant.account, number + 1)
+    return { plant, number }
   })
-  return [...byNumber.values()].flat()
+  return numbered.sort((one, other) => one.number - other.number).map(({ plant }) => plant)
 }
 
 /** Returns how many plants, from the first one on, fit into a batch. */

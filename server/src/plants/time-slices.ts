@@ -8,7 +8,7 @@ const SLICE = 5
 type Read<Range, Result> = (account: string, range: Range) => Promise<Result>
 
 /** A read that waits. */
-interface WaitingRead<Range, Result> extends PromiseWithResolvers<Result> {
+interface WaitingRead<Range, Result> extends Omit<PromiseWithResolvers<Result>, 'reject'> {
   readonly range: Range
 }
 
@@ -52,9 +52,9 @@ export function inTimeSlices<Range, Result>(read: Read<Range, Result>): Read<Ran
     const name = JSON.stringify(range)
     const known = reads.get(name)
     if (known) return known.promise
-    const added = { range, ...Promise.withResolvers<Result>() }
-    reads.set(name, added)
+    const { promise, resolve } = Promise.withResolvers<Result>()
+    reads.set(name, { range, promise, resolve })
     if (isFirst) void beginAll()
-    return added.promise
+    return promise
   }
 }
