@@ -6,7 +6,7 @@ export { errorMessages, limits } from './errors.ts'
 
 /** The errors that only the operations that name them respond with. A new one has the next code of its status. */
 const ownErrors = {
-  idTaken: { code: 40003, reason: 'The account already has a different plant with this id. Choose another id.' },
+  idTaken: { code: 40003, reason: 'id: is taken by another plant of this account. Choose another id.' },
 } as const
 
 /** Lists every error that the service responds with. */

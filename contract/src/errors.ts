@@ -1,3 +1,11 @@
+/** The limits of the service that the fake of the SDK has too. */
+export const limits = {
+  /** The largest body, in bytes: Express's own default. */
+  bodyBytes: 100 * 1024,
+  /** How many invalid fields a message names. */
+  issues: 3,
+} as const
+
 /**
  * The errors that any operation may respond with. `code` is the `error` of the body and never changes: HTTP status x
  * 100 + n, so that one status can have several reasons. `reason` says what is wrong and how to fix it.
@@ -33,7 +41,7 @@ export const commonErrors = {
     reason: 'The path does not support this method. The `Allow` header lists the methods it supports.',
   },
   requestTimeout: { code: 40800, reason: 'The request took too long to arrive. Retry it.' },
-  bodyTooLarge: { code: 41300, reason: 'The body exceeds the size limit. Send a smaller one.' },
+  bodyTooLarge: { code: 41300, reason: `The body is larger than ${limits.bodyBytes} bytes. Send a smaller one.` },
   unsupportedMediaType: {
     code: 41500,
     reason:
@@ -52,18 +60,8 @@ export const commonErrors = {
   },
 } as const
 
-/** The limits of the service that the fake of the SDK has too. */
-export const limits = {
-  /** The largest body, in bytes: Express's own default. */
-  bodyBytes: 100 * 1024,
-  /** How many invalid fields a message names. */
-  issues: 3,
-} as const
-
 /** The messages of the service that the fake of the SDK has too; what is in braces is replaced. */
 export const errorMessages = {
-  idTaken: 'id: is taken by another plant of this account. Choose another id.',
   invalidCursor: 'cursor: must be taken from the Link header of an earlier page',
-  bodyTooLarge: `The body is larger than ${limits.bodyBytes} bytes. Send a smaller one.`,
   scopeMissing: 'The token lacks the scope "{scope}" that this operation needs.',
 } as const

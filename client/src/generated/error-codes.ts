@@ -24,7 +24,7 @@ export const errorCodes = {
   methodNotAllowed: 40500,
   /** The request took too long to arrive. Retry it. */
   requestTimeout: 40800,
-  /** The body exceeds the size limit. Send a smaller one. */
+  /** The body is larger than 102400 bytes. Send a smaller one. */
   bodyTooLarge: 41300,
   /** The body must be uncompressed JSON in UTF-8. Send `Content-Type: application/json` and no `Content-Encoding`. */
   unsupportedMediaType: 41500,
@@ -38,7 +38,7 @@ export const errorCodes = {
   internal: 50000,
   /** The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`. */
   unavailable: 50300,
-  /** The account already has a different plant with this id. Choose another id. */
+  /** id: is taken by another plant of this account. Choose another id. */
   idTaken: 40003,
 } as const
 
@@ -61,21 +61,19 @@ export const errorReasons: Record<ErrorName, string> = {
   "notFound": "The path does not exist. Check the path and the base URL.",
   "methodNotAllowed": "The path does not support this method. The `Allow` header lists the methods it supports.",
   "requestTimeout": "The request took too long to arrive. Retry it.",
-  "bodyTooLarge": "The body exceeds the size limit. Send a smaller one.",
+  "bodyTooLarge": "The body is larger than 102400 bytes. Send a smaller one.",
   "unsupportedMediaType": "The body must be uncompressed JSON in UTF-8. Send `Content-Type: application/json` and no `Content-Encoding`.",
   "expectationFailed": "The `Expect` header is not `100-continue`. Remove the header.",
   "tooManyRequests": "Too many requests. Retry after the number of seconds in `Retry-After`.",
   "headersTooLarge": "The request line and headers exceed the size limit. Send shorter ones.",
   "internal": "The server failed. Retry the request; if it keeps failing, report the `X-Request-Id`.",
   "unavailable": "The server is overloaded or unavailable. Retry after the number of seconds in `Retry-After`.",
-  "idTaken": "The account already has a different plant with this id. Choose another id."
+  "idTaken": "id: is taken by another plant of this account. Choose another id."
 }
 
 /** The messages of the service. */
 export const errorMessages = {
-  "idTaken": "id: is taken by another plant of this account. Choose another id.",
   "invalidCursor": "cursor: must be taken from the Link header of an earlier page",
-  "bodyTooLarge": "The body is larger than 102400 bytes. Send a smaller one.",
   "scopeMissing": "The token lacks the scope \"{scope}\" that this operation needs."
 }
 

@@ -1,5 +1,5 @@
 /** What the fake accepts as the input of an operation: what the service does, with its messages. */
-import { type ErrorName, errorMessages, limits } from '../generated/error-codes.ts'
+import { type ErrorName, limits } from '../generated/error-codes.ts'
 // biome-ignore lint/suspicious/noImportCycles: what is generated takes only types from here.
 import { requestRules } from '../generated/requests.ts'
 import { type OperationName, routes } from '../generated/routes.ts'
@@ -71,7 +71,7 @@ export function readInput(
 
 /** Parses a body. What is no integer at the place of an int64 stays as it is, so that the check rejects it. */
 function readBody(body: string, int64s: Int64s = {}): Readonly<Record<string, unknown>> {
-  if (new Blob([body]).size > limits.bodyBytes) rejectRequest('bodyTooLarge', errorMessages.bodyTooLarge)
+  if (new Blob([body]).size > limits.bodyBytes) rejectRequest('bodyTooLarge')
   const json: unknown = orUndefined(() => readJson(body, int64s)) ?? orUndefined(() => JSON.parse(body))
   if (json === undefined) rejectRequest('malformedJson')
   return isObject(json) ? json : rejectRequest('invalidBody', 'The body must be an object')

@@ -46,7 +46,7 @@ export const handlers: { [TName in OperationName]: Handler<Input<TName>, Awaited
     const key = BigInt(id)
     const added = { id: key, name, ...(tag !== undefined && { tag }), seq: ++account.lastSeq }
     const plant = account.plants.get(key) ?? added
-    if (plant.name !== name || plant.tag !== tag) rejectRequest('idTaken', errorMessages.idTaken)
+    if (plant.name !== name || plant.tag !== tag) rejectRequest('idTaken')
     account.plants.set(key, plant)
     return { body: toBody(plant), unused }
   },

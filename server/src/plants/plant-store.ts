@@ -1,4 +1,3 @@
-import { errorMessages } from '@plant-store/contract'
 import type { Plants } from '@plant-store/prisma'
 import { HttpError, unavailable } from '../requests/errors.ts'
 import { asBody } from '../requests/responses.ts'
@@ -22,7 +21,7 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
     async createPlant({ id, name, tag, ...unused }, account) {
       const outcome = await create({ account, id: String(id), name, tag: tag ?? null })
       if (outcome === 'deleted') throw unavailable('The plant was deleted while it was created. Retry the request.', 1)
-      if (outcome === 'taken') throw new HttpError('idTaken', errorMessages.idTaken)
+      if (outcome === 'taken') throw new HttpError('idTaken')
       return { body: tag === undefined ? { name } : { name, tag }, unused }
     },
 

@@ -5,7 +5,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type contract, errorMessages, limits } from '@plant-store/contract'
+import { type contract, limits } from '@plant-store/contract'
 import { ContractNoBody } from '@ts-rest/core'
 import type { TsRestRequest } from '@ts-rest/express'
 import { parse as parseContentType } from 'content-type'
@@ -100,7 +100,7 @@ async function readText(request: IncomingMessage): Promise<string> {
 }
 
 /** The rest of the body is not read. */
-function tooLarge(message: string = errorMessages.bodyTooLarge): HttpError {
+function tooLarge(message?: string): HttpError {
   return new HttpError('bodyTooLarge', message, { headers: { Connection: 'close' } })
 }
 
