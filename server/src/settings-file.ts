@@ -1,9 +1,12 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { isUtf8 } from 'node:buffer'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { baseFolder } from '@plant-store/prisma'
 import { ownCommand } from './installation.ts'
 import { OperatorError } from './operator-error.ts'
+
+const NAMES = /^[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*=/gm
 
 /**
  * Adds the settings of the file `.env` to the environment, where variables that are already set win. A release has none:
@@ -19,17 +22,24 @@ export function loadSettingsFile(): NodeJS.ProcessEnv {
   return process.env
 }
 
-/** Reads a file of settings as Node.js does, but only UTF-8, also with a byte order mark. A missing one has none. */
+/** Reads a file of settings as Node.js does, except that a name that is set twice is an error. */
 export function readSettingsFile(file: string): NodeJS.Dict<string> {
-  if (!existsSync(file)) return {}
+  const bytes = readBytes(file)
+  // Text in UTF-16 may be valid UTF-8.
+  if (!isUtf8(bytes) || bytes.includes(0)) throw new OperatorError(`${file} is not text in UTF-8: save it as that`)
+  const text = new TextDecoder().decode(bytes)
+  const names = Array.from(text.matchAll(NAMES), ([, name]) => name)
+  const duplicate = names.find((name, index) => names.indexOf(name) < index)
+  if (duplicate) throw new OperatorError(`${file} sets ${duplicate} twice: remove one of the lines`)
+  return parseEnv(text)
+}
+
+function readBytes(file: string): Buffer {
   try {
-    return parseEnv(new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file)))
+    return readFileSync(file)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new OperatorError(
-      `${file} cannot be read (${code}): it must be text in UTF-8 that this user may read`,
-      2,
-      error,
-    )
+    if (code === 'ENOENT') return Buffer.alloc(0)
+    throw new OperatorError(`${file} cannot be read (${code}): it must be a file that this user may read`, 2, error)
   }
 }

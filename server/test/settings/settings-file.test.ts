@@ -23,16 +23,19 @@ test.each(['.env.example', 'docs/production/plant-store.env'])('%s can be read',
   expect(readSettingsFile(root + name)['DATABASE_URL']).toMatch(/^file:/)
 })
 
-test('a missing file has no settings; one that cannot be read, or is not UTF-8, is named', () => {
+test.each([
+  ['PORT=1\nHOST=::1\n\texport PORT = 1\n', 'sets PORT twice: remove one of the lines'],
+  [Buffer.from('\uFEFFPORT=8090\n', 'utf16le'), 'is not text in UTF-8: save it as that'],
+  [Buffer.from('JWT_AUDIENCE=plänts\n', 'latin1'), 'is not text in UTF-8: save it as that'],
+])('%j is rejected', (content, reason) => {
+  const file = write(content)
+  expect(() => readSettingsFile(file)).toThrow(new OperatorError(`${file} ${reason}`))
+})
+
+test('a missing file has no settings; one that cannot be read is named', () => {
   const file = path.join(temporaryFolder(), '.env')
   expect(readSettingsFile(file)).toEqual({})
-  const rejects = (name: string, code: string) => {
-    const reason = `cannot be read (${code}): it must be text in UTF-8 that this user may read`
-    expect(() => readSettingsFile(name)).toThrow(new OperatorError(`${name} ${reason}`))
-  }
-  for (const encoding of ['utf16le', 'latin1'] as const) {
-    rejects(write(Buffer.from('\uFEFFJWT_AUDIENCE=plänts\n', encoding)), 'ERR_ENCODING_INVALID_ENCODED_DATA')
-  }
   mkdirSync(file)
-  rejects(file, 'EISDIR')
+  const reason = 'cannot be read (EISDIR): it must be a file that this user may read'
+  expect(() => readSettingsFile(file)).toThrow(new OperatorError(`${file} ${reason}`))
 })
