@@ -176,36 +176,32 @@ function createClient(settings: Settings): PlantStoreClient {
         (error) => ({ ok: false, error, status: error.status, requestId: error.requestId }),
       )
     if (!paged) continue
-    iterate[operation] = (...parameters) => ({
-      endCursor: undefined,
-      [Symbol.asyncIterator](this: { endCursor: unknown }) {
-        return iteratePages(this, (page) => send(parameters, page), parameters[0])
-      },
-    })
+    iterate[operation] = (...parameters) => iteratePages(parameters[0], (page) => send(parameters, page))
   }
   const withOptions = (options: CallOptions): PlantStoreClient => createClient(mergeOptions(options, settings, ''))
   return { ...direct, safe, raw, iterate, withOptions } as unknown as PlantStoreClient
 }
 
 /**
- * Iterates over the items of a paged operation. It fetches a page when the previous one has been consumed.
+ * Returns the items of a paged operation. A page is fetched when the previous one has been consumed.
  *
- * @param items gets the cursor of the end of the pages that have been consumed
  * @param send sends the call of a page, with fields that replace those of the input
  */
-async function* iteratePages(
-  items: { endCursor: unknown },
-  send: (page: Fields) => Promise<CallResponse>,
-  input: unknown,
-) {
-  let { limit = 100, cursor } = Object(input)
-  const cursors = new Set()
-  do {
-    cursors.add(cursor)
-    items.endCursor = cursor
-    const page = requireData(await send({ limit, cursor }))
-    yield* page.data as unknown[]
-    items.endCursor = readCursor(page, 'end')
-    cursor = readCursor(page, 'next', cursors)
-  } while (cursor !== undefined)
+function iteratePages(input: unknown, send: (page: Fields) => Promise<CallResponse>): Items<unknown> {
+  const items = {
+    endCursor: undefined as string | undefined,
+    async *[Symbol.asyncIterator]() {
+      let { limit = 100, cursor } = Object(input)
+      const cursors = new Set()
+      do {
+        cursors.add(cursor)
+        items.endCursor = cursor
+        const page = requireData(await send({ limit, cursor }))
+        yield* page.data as unknown[]
+        items.endCursor = readCursor(page, 'end')
+        cursor = readCursor(page, 'next', cursors)
+      } while (cursor !== undefined)
+    },
+  }
+  return items
 }
