@@ -84,14 +84,12 @@ abstract class BaseError extends Error {
 
   /**
    * Recognizes the errors of every copy of this package: an app may load it as ESM and as CommonJS, or in two versions,
-   * whose classes are not the same objects. So `instanceof` looks for a prototype with the name of the class instead.
+   * whose classes are not the same objects. So `instanceof` looks for the mark of the class instead.
    */
   static override [Symbol.hasInstance](value: unknown): boolean {
-    // A class that an app derives has no such name: the default check applies.
-    if (!Object.hasOwn(this.prototype, CLASS)) return super[Symbol.hasInstance](value)
-    let own = Object(value)
-    while (own && own[CLASS] !== this.prototype.name) own = Object.getPrototypeOf(own)
-    return own !== null
+    const mark = markOf(this.prototype.name)
+    // A class that an app derives has no mark of its own: the default check applies.
+    return Object.hasOwn(this.prototype, mark) ? mark in Object(value) : super[Symbol.hasInstance](value)
   }
 }
 
@@ -101,10 +99,10 @@ function shorten(text: string): string {
 }
 
 /**
- * The name of a class of this package. `Symbol.for` is shared by every copy of the package,
- * unlike a symbol of a module.
+ * Returns the mark of a class of this package, which its prototype has. `Symbol.for` is shared by every copy of the
+ * package, unlike a symbol of a module.
  */
-const CLASS = Symbol.for('@plant-store/client/class')
+const markOf = (name: string) => Symbol.for(`@plant-store/client/${name}`)
 
 /** An error with the head of the response. */
 abstract class ResponseError extends BaseError implements ResponseHead {
@@ -256,5 +254,5 @@ for (const [name, { prototype }] of Object.entries({
   TokenError,
   UsageError,
 })) {
-  Object.assign(prototype, { name, [CLASS]: name })
+  Object.assign(prototype, { name, [markOf(name)]: true })
 }
