@@ -32,12 +32,6 @@ function readRetryAfter(headers: ResponseHeaders): number | undefined {
   return wait >= 0 ? wait : wait < 0 ? 0 : undefined
 }
 
-/** Reads the bytes of a stream. Twice as fast as `for await`, which not every browser has. */
-interface Reader {
-  read(): Promise<{ readonly value?: Uint8Array }>
-  cancel(): Promise<void>
-}
-
 /**
  * Reads the text of a response, up to a limit: a small response can decompress to gigabytes.
  *
@@ -48,7 +42,8 @@ interface Reader {
 export async function readText(response: FetchResponse, limit: number, head: ResponseHead, call: CallInfo) {
   // jsdom has none, nor streams.
   const decoder = globalThis.TextDecoder && new TextDecoder()
-  const reader = decoder && (response.body as { getReader?(): Reader } | undefined)?.getReader?.()
+  // Twice as fast as `for await`, which not every browser has.
+  const reader = decoder && (response.body as ReadableStream<Uint8Array> | undefined)?.getReader?.()
   let text = reader ? '' : await response.text()
   let size = text.length
   while (size <= limit) {
