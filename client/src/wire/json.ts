@@ -31,8 +31,7 @@ export function readJson(text: string, int64s: Int64s): unknown {
 /** Converts what was parsed: integers at the places of int64s to bigints, and other long integers back to numbers. */
 function convert(value: unknown, int64s: Int64s | undefined, mark: string): unknown {
   const isMarked = typeof value === 'string' && value.startsWith(mark)
-  if (isMarked && int64s !== true) return Number(value.slice(mark.length))
-  if (isMarked) return BigInt(value.slice(mark.length))
+  if (isMarked) return (int64s === true ? BigInt : Number)(value.slice(mark.length))
   if (Array.isArray(value)) return value.map((item) => convert(item, int64s, mark))
   if (typeof value === 'number' && int64s === true) {
     if (!Number.isSafeInteger(value)) throw new RangeError('not an exact integer')
