@@ -74,16 +74,17 @@ async function open(file: string, patience: number): Promise<OpenedDatabase> {
   const openReader = async () => connectGuarded(file, { readonly: true, script: READ_SCHEMA }, writer.files)
   const reader = await retry(openReader, TIMES.task)
   const gate = createWriteGate(patience, lateError)
-  let damage: unknown
+  let looksDamaged = false
 
   function noteDamage(error: unknown): never {
-    if (error instanceof StorageError && error.fault === 'damaged') damage ??= error
+    if (error instanceof StorageError && error.fault === 'damaged') looksDamaged = true
     throw error
   }
 
-  /** Once the file is damaged, nothing is written until a restart. */
+  /** Once the file looks damaged, nothing is written to it before all of it has proved sound. */
   async function write(command: 'run' | 'runDurably', ...args: Parameters<typeof reader.run>): Promise<Result> {
-    if (damage) throw damage
+    if (looksDamaged) await writer.send('reopen', file)
+    looksDamaged = false
     return writer.send(command, ...args).catch(noteDamage)
   }
 

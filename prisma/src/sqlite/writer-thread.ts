@@ -4,7 +4,7 @@ import { parentPort } from 'node:worker_threads'
 import { StorageError } from '../engine.ts'
 import { TIMES } from '../patience.ts'
 import { type Cache, type FileConnection, READ_SCHEMA, type Result } from './connection.ts'
-import { toPlainError } from './errors.ts'
+import { stateError, toPlainError } from './errors.ts'
 import { connectGuarded, type GuardedConnection, type Moved, type OpenedFile } from './file-guard.ts'
 
 /**
@@ -34,6 +34,23 @@ export const commands = {
     if (script === SETTINGS) checkPragmas(opened, file)
     setInterval(saveLog, TIMES.check).unref()
     return opened.files
+  },
+
+  /**
+   * Opens the file anew, once all of it has proved sound: where the disk fails to give a page within a transaction, SQLite
+   * reports damage, and does so from then on.
+   *
+   * @throws {StorageError} if it is damaged, or cannot be read
+   */
+  reopen(file: string): void {
+    using other = new DisposableStack()
+    const reopened = connectGuarded(file, { timeout: TIMES.busy, script: SETTINGS }, connection().files)
+    other.defer(reopened.close)
+    const [[problem] = []] = reopened.run('PRAGMA quick_check(1)').rows
+    if (problem !== 'ok') throw stateError(file, 'SQLITE_CORRUPT')
+    other.move()
+    connection().close()
+    opened = reopened
   },
 
   run: (...args: Parameters<FileConnection['run']>): Result => connection().run(...args),

@@ -157,6 +157,20 @@ testFaulty('a disk that hangs rejects writes, and only those, until it responds'
   expect([integrity, ids]).toEqual(['ok', expect.arrayContaining([1, 2, 3, 4, 5, 6])])
 })
 
+testFaulty('a disk that gave no pages for a moment is no damaged database', async () => {
+  const disk = disks.createSlowDisk()
+  const { server, token } = await startWithToken(temporaryFolder(), 'plants', { ADMIN_PORT: '0', ...disk.environment })
+  const create = (id: number) => createPlant(server.url, token, id)
+  await Promise.all(Array.from({ length: 400 }, (_, id) => create(id)))
+  disk.set(-1)
+  const responses = await Promise.all(Array.from({ length: 20 }, (_, id) => create(1_000 + id)))
+  expect(responses.map(({ status }) => status)).toContain(503)
+  disk.set(0)
+  await storage.expectReadiness(server, '200 ready')
+  expect((await create(2_000)).status).toBe(200)
+  expect(await server.end()).toBe(0)
+})
+
 function replace(file: string): void {
   copyFileSync(file, `${file}.copy`)
   renameSync(`${file}.copy`, file)

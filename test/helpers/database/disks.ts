@@ -72,6 +72,7 @@ export function onFaultyDisk(
 
 /**
  * Imitates a disk whose syncs take a number of milliseconds, as a network disk does, also one that has begun. Fast at first.
+ * With a negative number, pages cannot be read.
  *
  * @returns what sets the number while processes run, and their environment
  */

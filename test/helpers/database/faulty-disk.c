@@ -1,5 +1,6 @@
 // Fails what a disk may not support with an errno: locks with LOCK_ERRNO, links with LINK_ERRNO, shared memory of
-// files with MMAP_ERRNO, and syncs of folders with FOLDER_ERRNO. Names the file system STATFS_TYPE. Delays what waits for a disk by the milliseconds in the file SYNC_DELAY_FILE.
+// files with MMAP_ERRNO, and syncs of folders with FOLDER_ERRNO. Names the file system STATFS_TYPE. Delays what waits for a disk by the
+// milliseconds in the file SYNC_DELAY_FILE; where they are negative, a disk gives no pages.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -82,6 +83,13 @@ static void *map(const char *name, void *address, size_t length, int protection,
   }
 MAP(mmap)
 MAP(mmap64)
+
+ssize_t pread64(int descriptor, void *buffer, size_t size, off64_t offset) {
+  ssize_t (*real)(int, void *, size_t, off64_t) = dlsym(RTLD_NEXT, "pread64");
+  if (read_delay() >= 0) return real(descriptor, buffer, size, offset);
+  errno = EIO;
+  return -1;
+}
 
 int fsync(int descriptor) { return sync_slowly("fsync", descriptor); }
 int fdatasync(int descriptor) { return sync_slowly("fdatasync", descriptor); }
