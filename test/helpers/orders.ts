@@ -7,11 +7,7 @@ import { isNightly } from './long-tests.ts'
 
 /** How many events an order may have. */
 const MAX_EVENTS = 2_000
-/** After how many events the event loop turns, which shows rejections that nothing handles, and takes a third of the time. */
-const EVENTS_OF_TURN = 4
-const turn = timers.setImmediate
-/** Waits until everything has run that waits for no other event. */
-const drain = () => new Promise<void>((resolve) => process.nextTick(resolve))
+const realTurn = timers.setImmediate
 
 /** How a call of a fake ends: as it should; before its effect or after it, with an error; after its error; or never. */
 const fates = fc.infiniteStream(
@@ -135,11 +131,11 @@ export function testOrders<Step>(
   replacements: readonly Replacement[] = [],
 ): void {
   let event: Order['event']
-  let happened = 0
   const time = createTime(() => event)
+  // After each event, everything runs that waits for no other one.
   const act = async (happen: () => Promise<void>) => {
     await happen()
-    await (++happened % EVENTS_OF_TURN === 0 ? turn() : drain())
+    await realTurn()
   }
   const steps = fc.array(step, { minLength: 1, maxLength: 16, size: 'max' })
   const property = fc.asyncProperty(fc.scheduler({ act }), steps, fates, async (scheduler, steps, fates) => {
@@ -148,7 +144,6 @@ export function testOrders<Step>(
     let [mayFail, hangs] = [true, false]
     event = (label) => scheduler.schedule(Promise.resolve(), label)
     time.clear()
-    happened = 0
     const order: Order = {
       steps(all, take) {
         scheduler.scheduleSequence(all.map((step) => async () => take(step)))
@@ -175,7 +170,7 @@ export function testOrders<Step>(
       },
     }
     const runAll = async () => {
-      await turn()
+      await realTurn()
       for (let left = MAX_EVENTS; scheduler.count() > 0; left--) {
         if (left === 0) throw new Error([...failures, 'It never ends'].join('\n'))
         await scheduler.waitOne()
