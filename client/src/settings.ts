@@ -23,6 +23,7 @@ function must(expected: string, isValid: (value: never) => boolean) {
 }
 
 const positive = must('a positive number', (value: unknown) => typeof value === 'number' && value > 0)
+const callback = must('a function', (value: unknown) => typeof value === 'function')
 const count = must('a non-negative integer', (value: number) => Number.isInteger(value) && value >= 0)
 
 const HOOKS = ['request', 'response', 'error'] as const
@@ -42,15 +43,12 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
   signal: (signal: Signal, signals: Signal[], path: string) =>
     signal?.aborted === undefined ? rejectArgument(path, 'must be an AbortSignal') : signals.concat(signal),
   headers: (headers: unknown, others: HeaderFields, path: string) => ({ ...others, ...readHeaders(headers, path) }),
-  fetch: must('a function', (fetch) => typeof fetch === 'function'),
+  fetch: callback,
   hooks: (hooks: Hooks | readonly (Hooks | undefined)[], others: Hooks[], path: string) => {
     const list = [hooks].flat().filter((each) => each !== undefined)
     for (const each of list) {
       requireKnown(each, HOOKS, path, `${path}.`)
-      for (const name of HOOKS) {
-        if (each[name] !== undefined && typeof each[name] !== 'function')
-          rejectArgument(`${path}.${name}`, 'must be a function')
-      }
+      for (const name of HOOKS) if (each[name] !== undefined) callback(each[name], undefined, `${path}.${name}`)
     }
     return others.concat(list)
   },
