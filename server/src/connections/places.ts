@@ -210,8 +210,11 @@ export function createRequestsInFlight({
       const added = { request, response, index: list.length, client: undefined, wait: undefined }
       list.push(added)
       timer ??= setInterval(check, CHECK_INTERVAL).unref()
-      // Without a response yet, the server still works on it; a scan removes it later.
-      response.once('close', () => removeIfDone(added))
+      response.once('close', () => {
+        removeIfDone(added)
+        // One that waits for its body gets its response in this turn. Of another, which the server works on, a scan finds it.
+        if (added.client !== undefined) setImmediate(() => removeIfDone(added))
+      })
       const address = trustProxy === undefined ? request.socket.remoteAddress : clientAddress(request)
       return takePlace(added, ADDRESS + addressKey(address)) ? added : undefined
     },

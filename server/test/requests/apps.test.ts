@@ -75,6 +75,23 @@ test.each<[what: string, end: (socket: Socket) => void]>([
   }, 5_000)
 })
 
+test('a request whose client disconnects before its body has arrived is not in flight afterwards', async () => {
+  // Nothing looks for it.
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const url = await serveApp((app) =>
+    app.use(async (request, response) => {
+      requestsInFlight.add(request, response)
+      await readBody(Object.assign(request, { tsRestRoute: { body: {} } }) as never, response)
+    }),
+  )
+  const socket = await openSocket(url)
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n1')
+  await until(() => requestsInFlight.count() === 1, 5_000)
+  socket.resetAndDestroy()
+  await until(() => requestsInFlight.count() === 0, 5_000)
+})
+
 const routes = [
   { method: 'GET', path: '/beds/:id' },
   { method: 'DELETE', path: '/beds/:bed' },
