@@ -281,7 +281,7 @@ async function abort(server: TestServer, count: number): Promise<void> {
 }
 
 test('of connections that are aborted in every way, nothing stays', { timeout: TIMEOUT }, async () => {
-  await using server = await startTestServer({ adminPort: 0, requestTimeout: 600 })
+  await using server = await startTestServer({ adminPort: 0, requestTimeout: 2_000 })
   await addLongList(server.databaseUrl, 'alice', 1)
   await abort(server, 50)
   const memory = await memoryAtRest()
