@@ -45,9 +45,10 @@ export function isRetryable(error: PlantStoreError, { route, renewable }: Call):
   const { kind, detail } = error
   const { status, retryAfterMs = 0 } = error as Partial<ResponseHead>
   if (kind === 'api' && status === 401) return renewable
+  if (route.idempotent === false && !NOT_PROCESSED.test(kind + status)) return false
+  // JSON that is cut.
   if (kind === 'malformed-response' && error.retryable) return true
   if (!TEMPORARY.test(`${status ?? kind}`) || retryAfterMs > MAX_RETRY_AFTER) return false
-  if (route.idempotent === false && !NOT_PROCESSED.test(kind + status)) return false
   // A token that cannot be sent has no cause.
   if (kind === 'token') return 'cause' in error
   return kind !== 'connection' || !PERMANENT.test(detail)

@@ -64,7 +64,7 @@ export async function readText(response: FetchResponse, limit: number, head: Res
  */
 export function readData(text: string, head: ResponseHead, call: Call, url: string | undefined): unknown {
   const { status, headers } = head
-  const { status: success, returns, parse = JSON.parse, idempotent } = call.route
+  const { status: success, returns, parse = JSON.parse } = call.route
   if (status === 304 && call.isConditional) return undefined
   if (status === success && !returns) return undefined
   const data = orUndefined(() => parse(text))
@@ -79,7 +79,7 @@ export function readData(text: string, head: ResponseHead, call: Call, url: stri
   // JSON of a client error may have personal data, which does not belong in a message.
   const start = status >= 500 || (!isJson && !data) ? text.slice(0, 2000).replace(/\s+/g, ' ').trim().slice(0, 200) : ''
   // A proxy that speaks HTTP/1.0 ends a response that breaks off like one that is complete.
-  const isCut = status === success && isJson && data === undefined && idempotent !== false
+  const isCut = status === success && isJson && data === undefined
   throw new MalformedResponseError(reason, head, call, start, isCut)
 }
 
