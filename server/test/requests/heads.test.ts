@@ -29,22 +29,16 @@ test('without CORS_ORIGINS a page gets responses that it cannot read', async () 
 const ACCEPT = { Accept: 'application/json' }
 const SPACES = ' '.repeat(15_000)
 
-const notJson = [null, '', 'text/plain', 'application/jsonp', 'application/problem+json', `application/json${SPACES}x`]
-test.each(notJson)('a media type that is not JSON gets a 415 with Accept: $0', (type) =>
-  rejects(server, post(PLANT, { 'Content-Type': type }), 41500, {
-    headers: ACCEPT,
-    message: /: must be application\/json/,
-  }),
+const mediaTypes = ['', 'text/plain', 'application/jsonp', 'application/problem+json', `application/json${SPACES}x`]
+const otherCharsets = ['utf-16', 'utf-80'].map((charset) => `application/json; charset=${charset}`)
+test.each([null, ...mediaTypes, ...otherCharsets])(
+  'a body that is not JSON in UTF-8 gets a 415 with Accept: $0',
+  (type) =>
+    rejects(server, post(PLANT, { 'Content-Type': type }), 41500, {
+      headers: ACCEPT,
+      message: /^Content-Type: must be application\/json, in UTF-8$/,
+    }),
 )
-
-test.each([
-  ['utf-16', /UTF-8, not "utf-16"$/],
-  ['utf-80', /"utf-80"$/],
-  ['x'.repeat(100), /not "x{40}"$/],
-])('another charset gets a 415 that names it: %s', (charset, message) => {
-  const wire = post(PLANT, { 'Content-Type': `application/json; charset=${charset}` })
-  return rejects(server, wire, 41500, { headers: ACCEPT, message })
-})
 
 test.each([
   '',
