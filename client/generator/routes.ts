@@ -7,15 +7,18 @@ export function generateRoutes(operations: readonly OperationModel[]): string {
   const routes = operations.map(({ name, method, path, fields, status, response, paged, idempotent }) => {
     const namesOf = (isChosen: (field: Field) => boolean) => fields.filter(isChosen).map((field) => field.name)
     const route = {
-      ...{ method, path },
+      method,
+      path,
       inPath: namesOf(({ parts }) => parts.includes('path') && !parts.includes('body')),
       query: namesOf(({ parts }) => parts.includes('query')),
       body: namesOf(({ parts }) => parts.includes('body')),
       required: namesOf((field) => field.required),
       nullable: namesOf(({ schema }) => schema.isNullable === true),
       int64s: int64sOf({ properties: Object.fromEntries(fields.map((field) => [field.name, field.schema])) }),
-      ...{ status, returns: response?.type },
-      ...{ paged: paged || undefined, idempotent: idempotent && undefined },
+      status,
+      returns: response?.type,
+      paged: paged || undefined,
+      idempotent: idempotent && undefined,
     }
     const values = Object.entries(route).map(([key, value]) => [key, JSON.stringify(value)])
     const own = values.filter(([, text]) => text !== undefined && text !== '[]')

@@ -61,10 +61,7 @@ const READERS: Readonly<Record<string, (value: never, client: never, path: strin
  */
 export function readClientOptions(options: ClientOptions): Settings {
   const token = readEnvironment('PLANT_STORE_TOKEN')
-  const defaults = {
-    ...{ token, timeout: 30_000, maxResponseBytes: 2 ** 28, retries: 2 },
-    ...{ signal: [], headers: {}, hooks: [] },
-  }
+  const defaults = { token, timeout: 30_000, maxResponseBytes: 2 ** 28, retries: 2, signal: [], headers: {}, hooks: [] }
   const settings = mergeOptions(options, defaults, '', ['baseUrl'])
   // `in` also finds inherited options, such as the getters of a class.
   const baseUrl = readBaseUrl('baseUrl' in options ? options.baseUrl : readEnvironment('PLANT_STORE_URL'))
