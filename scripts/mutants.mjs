@@ -102,7 +102,8 @@ function mutantsOf(file) {
     for (const [index, statement] of statements.entries()) {
       const next = statements[index + 1]
       if (!/Declaration$/.test(statement.type)) yield replace(statement, ';')
-      if (type !== 'Program') yield replace({ ...statement, end: statement.start }, 'return; ')
+      if (type !== 'Program' && textOf(statement) !== 'return')
+        yield replace({ ...statement, end: statement.start }, 'return; ')
       if (awaits(statement) && awaits(next))
         yield replace({ start: statement.start, end: next.end }, [next, statement].map(textOf).join('\n'))
     }
