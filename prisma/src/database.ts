@@ -17,6 +17,8 @@ export interface Database {
   readonly plants: Plants
   /** The tokens of all accounts. */
   readonly tokens: Tokens
+  /** Returns whether it has no plants and no tokens. */
+  isEmpty(): Promise<boolean>
   /** Returns a secret of 32 random bytes, created at its first use and shared by all servers of the database. */
   secret(name: string): Promise<Buffer>
   /** Explains in a sentence why requests would fail now; undefined: they would not. Takes up to three seconds. */
@@ -35,6 +37,7 @@ export interface Database {
 export async function openDatabase(url: string, patience: number = TIMES.request): Promise<Database> {
   const engine = await loadEngine(url)
   const opened = await engine.open(patience)
+  const { prisma } = opened
   const plants = createPlants(opened, engine.statements)
   const tokens = createTokens(opened, engine.statements)
 
@@ -42,7 +45,7 @@ export async function openDatabase(url: string, patience: number = TIMES.request
   async function probe(): Promise<void> {
     await opened.probe()
     await Promise.all([plants.states(['']), plants.read('', { limit: 1 }), tokens.find([''])])
-    await opened.prisma.secret.findFirst()
+    await prisma.secret.findFirst()
   }
 
   return {
@@ -50,7 +53,8 @@ export async function openDatabase(url: string, patience: number = TIMES.request
     warning: opened.warning,
     plants,
     tokens,
-    secret: (secret) => readSecret(opened.prisma, secret),
+    isEmpty: async () => (await prisma.plant.count({ take: 1 })) + (await prisma.token.count({ take: 1 })) === 0,
+    secret: (secret) => readSecret(prisma, secret),
     whyUnavailable: () => explain(probe, engine.subject),
     close: opened.close,
   }

@@ -12,8 +12,6 @@ export interface Plants {
   states(accounts: readonly string[]): Promise<ListState[]>
   /** Reads a piece of an account's list, in order of creation, with one short statement. */
   read(account: string, range: ListRange): Promise<ListPiece>
-  /** Returns whether no account has a plant. */
-  isEmpty(): Promise<boolean>
 }
 
 /**
@@ -95,7 +93,7 @@ const NOTHING: PieceRow = [null, 0, false, null]
  * last calls, up to 60 MB of batches, and delays when results are freed (docs/decisions/013-prisma-client.md).
  */
 export function createPlants(
-  { read, write, prisma: { plant: table } }: OpenedDatabase,
+  { read, write }: OpenedDatabase,
   { insertPlants, comparePlants, selectStates, selectPiece }: Statements,
 ): Plants {
   return {
@@ -131,8 +129,6 @@ export function createPlants(
         version: version ?? undefined,
       }
     },
-
-    isEmpty: async () => (await table.findFirst({ select: { id: true } })) === null,
   }
 }
 

@@ -14,8 +14,6 @@ export interface Tokens {
   revoke(id: string): Promise<(TokenRow & { readonly isNew: boolean }) | undefined>
   /** Returns the tokens with these hashes, in order, even if they are expired or revoked. */
   find(hashes: readonly string[]): Promise<(FoundToken | undefined)[]>
-  /** Returns whether there is no token. */
-  isEmpty(): Promise<boolean>
 }
 
 /** A token as it is stored: everything but the token itself. */
@@ -66,8 +64,6 @@ export function createTokens({ read, prisma: { token: table } }: OpenedDatabase,
       const token = await table.findFirst({ where: { id } })
       return token ? { ...toTokenRow(token), isNew: count > 0 } : undefined
     },
-
-    isEmpty: async () => (await table.findFirst({ select: { id: true } })) === null,
 
     find: async (hashes) => (await read<FoundRow>(selectTokens, [JSON.stringify(hashes)])).map(fromRow),
   }

@@ -88,7 +88,7 @@ export async function startServer(
     url: port.url,
     adminUrl: admin?.url,
     tokens: database.tokens,
-    isEmpty: async () => (await database.plants.isEmpty()) && (await database.tokens.isEmpty()),
+    isEmpty: database.isEmpty,
     close() {
       closing ??= shutDown(port, settings, sources).finally(() => rest.disposeAsync())
       return closing

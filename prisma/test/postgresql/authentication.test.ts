@@ -83,7 +83,7 @@ function urlOf(text: string): string {
 
 /** Opens a database and uses it, and returns the message of the error. */
 const open = (text: string) =>
-  outcomeOf(openDatabase(urlOf(text)).then(({ plants, close }) => plants.isEmpty().finally(close)))
+  outcomeOf(openDatabase(urlOf(text)).then(({ isEmpty, close }) => isEmpty().finally(close)))
 
 const FAILS = 'cannot be reached over TLS: check sslmode and the certificates \\('
 const UNTRUSTED = new RegExp(`${FAILS}.*certificate`)
@@ -122,7 +122,7 @@ test('a password that changes, in PostgreSQL and in the file of it: a server goe
   await expect(openDatabase(urlOf(`secretive:${ENCODED}@127.0.0.1`))).rejects.toThrow(
     /PGPASSWORD_FILE is set: remove one/,
   )
-  const { plants, whyUnavailable, close } = await openDatabase(urlOf('secretive@127.0.0.1'))
+  const { isEmpty, whyUnavailable, close } = await openDatabase(urlOf('secretive@127.0.0.1'))
   afterFile(close)
   const change = (password: string) => runSql(server.url('plants'), `ALTER ROLE secretive PASSWORD '${password}'`)
   /** As PostgreSQL does when it restarts. */
@@ -133,7 +133,7 @@ test('a password that changes, in PostgreSQL and in the file of it: a server goe
   await expect.poll(whyUnavailable).toMatch(/^The database rejects this user or password/)
   writeFileSync(passwordFile, 'next\n')
   await expect.poll(whyUnavailable).toBe(undefined)
-  expect(await plants.isEmpty()).toBe(true)
+  expect(await isEmpty()).toBe(true)
 
   await runSql(server.url('plants'), `ALTER ROLE secretive PASSWORD ${literal}`)
   writeFileSync(passwordFile, PASSWORD)
