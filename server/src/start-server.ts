@@ -82,17 +82,14 @@ export async function startServer(
     })
   }
   sources.whyNotReady = createReadiness(database)
-  const rest = opened.move()
-  let closing: Promise<void> | undefined
+  opened.defer(() => shutDown(port, settings, sources))
+  const running = opened.move()
   return {
     url: port.url,
     adminUrl: admin?.url,
     tokens: database.tokens,
     isEmpty: database.isEmpty,
-    close() {
-      closing ??= shutDown(port, settings, sources).finally(() => rest.disposeAsync())
-      return closing
-    },
+    close: () => running.disposeAsync(),
   }
 }
 
