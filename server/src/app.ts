@@ -52,8 +52,9 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
     .set('trust proxy', settings.trustProxy ?? false)
     .set('query parser', readQuery)
 
-  const docs = settings.docs ? createDocs(settings.publicUrl) : []
-  const checkHead = createHeadCheck([...Object.values(contract), ...docs])
+  const docs = settings.docs ? createDocs(settings.publicUrl) : {}
+  const docEndpoints = Object.keys(docs).map((path) => ({ method: 'GET', path }))
+  const checkHead = createHeadCheck([...Object.values(contract), ...docEndpoints])
   const cors = settings.corsOrigins?.length ? createCors(settings.corsOrigins) : undefined
   // One handler instead of one for each check, since Express's router takes about as long for one as all of these.
   app.use((request, response, next) => {
@@ -67,7 +68,7 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
     else check()
   })
   addOperations(app, dependencies, settings)
-  for (const { path, handle } of docs) app.get(path, handle)
+  for (const [path, handle] of Object.entries(docs)) app.get(path, handle)
   app.use(createErrorHandler(logger))
   return app
 }

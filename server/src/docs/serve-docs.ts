@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Request, RequestHandler, Response } from 'express'
 import { ownCommand } from '../installation.ts'
-import type { Endpoint } from '../requests/head.ts'
 
 /** Of the page and its files: it loads from and calls only this server, and runs no inline script. */
 const PAGE_POLICY =
@@ -25,42 +24,39 @@ const FILES = [
 ]
 
 /**
- * Creates the routes of the OpenAPI document, and of the page that shows it and calls the service. They need no token,
- * so their files are read and hashed here, once: `express.static` reads the disk for each request, and its ETag is the
- * same for two versions of a file with one size and one time.
+ * Creates the handlers, by path, of the OpenAPI document, and of the page that shows it and calls the service. They need
+ * no token, so their files are read and hashed here, once: `express.static` reads the disk for each request, and its ETag
+ * is the same for two versions of a file with one size and one time.
  *
  * @param publicUrl the server that the document names; default: the origin that it was requested from, which tools that
  *   import it take for the base URL
  */
-export function createDocs(publicUrl: string | undefined): (Endpoint & { handle: RequestHandler })[] {
+export function createDocs(publicUrl: string | undefined): Readonly<Record<string, RequestHandler>> {
   /** Without its servers. It is created once, which takes milliseconds: a client may ask with any number of hosts. */
   let document: object | undefined
-
-  function route(target: string, content: Buffer, extension = path.extname(target)) {
-    const etag = `"${hash('sha256', content, 'base64url')}"`
-    const handle: RequestHandler = (_request, response) => send(response.type(extension).set('ETag', etag), content)
-    return { method: 'GET', path: target, handle }
-  }
 
   // With the command that works here.
   const html = readFileSync(new URL('index.html', PAGE_FOLDER), 'utf8')
   const page = html.replace('plant-store</span>', `${ownCommand}</span>`)
-  return [
-    {
-      method: 'GET',
-      path: '/openapi.json',
-      handle: async (request, response) => {
-        const { createOpenApiDocument } = await import('@plant-store/contract/openapi')
-        document ??= createOpenApiDocument()
-        const servers = [{ url: publicUrl ?? requestedOrigin(request) }]
-        send(response.type('json'), Buffer.from(JSON.stringify({ ...document, servers })))
-      },
+  const files = FILES.map((file) => [path.basename(file.pathname), readFileSync(file)] as const)
+  return {
+    '/openapi.json': async (request, response) => {
+      const { createOpenApiDocument } = await import('@plant-store/contract/openapi')
+      document ??= createOpenApiDocument()
+      const servers = [{ url: publicUrl ?? requestedOrigin(request) }]
+      send(response.type('json'), Buffer.from(JSON.stringify({ ...document, servers })))
     },
-    route('/docs', Buffer.from(page), 'html'),
+    '/docs': createFileHandler('index.html', Buffer.from(page)),
     // The page names its files from the folder above. Relative, since a proxy may strip a prefix.
-    { method: 'GET', path: '/docs/', handle: (_request, response) => response.status(308).location('../docs').end() },
-    ...FILES.map((file) => route(`/docs/${path.basename(file.pathname)}`, readFileSync(file))),
-  ]
+    '/docs/': (_request, response) => response.status(308).location('../docs').end(),
+    ...Object.fromEntries(files.map(([name, content]) => [`/docs/${name}`, createFileHandler(name, content)])),
+  }
+}
+
+/** Creates the handler of a file, whose name says what it is. */
+function createFileHandler(name: string, content: Buffer): RequestHandler {
+  const etag = `"${hash('sha256', content, 'base64url')}"`
+  return (_request, response) => send(response.type(name).set('ETag', etag), content)
 }
 
 /** Sends content that clients cache and revalidate, so that they see a new version immediately. */

@@ -6,7 +6,7 @@ import type { RequestHandler } from 'express'
 import { HttpError } from './errors.ts'
 
 /** What a path serves. */
-export interface Endpoint {
+interface Endpoint {
   method: string
   path: string
 }
