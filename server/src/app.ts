@@ -7,8 +7,8 @@ import type { Logger } from 'pino'
 import type { Connections } from './connections/connections.ts'
 import { createDocs } from './docs/serve-docs.ts'
 import type { RequestContext } from './requests/context.ts'
-import { createErrorHandler, overloaded, sendError } from './requests/errors.ts'
-import { createHeadCheck, malformed, readQuery } from './requests/head.ts'
+import { closing, createErrorHandler, overloaded, sendError } from './requests/errors.ts'
+import { createHeadCheck, readQuery } from './requests/head.ts'
 import { createCors } from './requests/origins.ts'
 import { addOperations, type Dependencies } from './requests/router.ts'
 import type { Settings } from './settings.ts'
@@ -29,7 +29,7 @@ export function createListener(
     request.context = createContext(request)
     if (events.listenerCount('requestEnded') > 0) reportEnd(request, response)
     // Express calls nothing for a target without a path, such as `http://`.
-    app(request, response, () => sendError(response, malformed('badRequest', NO_PATH)))
+    app(request, response, () => sendError(response, closing('badRequest', NO_PATH)))
   }
 }
 

@@ -9,7 +9,7 @@ import { type contract, limits } from '@plant-store/contract'
 import { ContractNoBody } from '@ts-rest/core'
 import type { TsRestRequest } from '@ts-rest/express'
 import { parse as parseContentType } from 'content-type'
-import { HttpError } from './errors.ts'
+import { closing, HttpError } from './errors.ts'
 import { isListOf } from './head.ts'
 
 const BYTE_ORDER_MARK = 0xfeff
@@ -37,7 +37,7 @@ const POSITION = / at position (\d+) \(line \d+ column \d+\)$/
 export async function readBody(request: TsRestRequest<typeof contract>, response: ServerResponse): Promise<void> {
   const { body } = request.tsRestRoute as { body?: unknown }
   if (body === undefined || body === ContractNoBody) return
-  if (Number(request.headers['content-length'] ?? 0) > limits.bodyBytes) throw tooLarge()
+  if (Number(request.headers['content-length'] ?? 0) > limits.bodyBytes) throw closing('bodyTooLarge')
   checkMediaType(request)
   // A client of HTTP/1.0 would take it for the response (RFC 9110 section 10.1.1).
   if (request.headers.expect !== undefined && request.httpVersion !== '1.0') response.writeContinue()
@@ -79,7 +79,7 @@ async function readText(request: IncomingMessage): Promise<string> {
       .on('data', (chunk: Buffer) => {
         if (size + chunk.length > bytes.length || ++chunks > MAX_CHUNKS) {
           stopReading().pause()
-          reject(tooLarge(chunks > MAX_CHUNKS ? TOO_MANY_CHUNKS : undefined))
+          reject(closing('bodyTooLarge', chunks > MAX_CHUNKS ? TOO_MANY_CHUNKS : undefined))
         } else size += chunk.copy(bytes, size)
       })
       // Wait for the end, not for the last byte of a declared length: a response before the end closes the connection.
@@ -93,11 +93,6 @@ async function readText(request: IncomingMessage): Promise<string> {
   const body = bytes.subarray(0, size)
   if (!isUtf8(body)) throw malformed('is not valid UTF-8')
   return body.toString()
-}
-
-/** The rest of the body is not read. */
-function tooLarge(message?: string): HttpError {
-  return new HttpError('bodyTooLarge', message, { headers: { Connection: 'close' } })
 }
 
 /** `JSON.parse` with a reviver that sees how a value is written, which TypeScript does not know yet. */

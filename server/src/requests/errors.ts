@@ -39,6 +39,11 @@ export class HttpError extends Error {
   }
 }
 
+/** Creates an error that ends the connection: where its request ends is uncertain, or the rest is not read. */
+export function closing(errorName: ErrorName, message?: string): HttpError {
+  return new HttpError(errorName, message, { headers: { Connection: 'close' } })
+}
+
 /**
  * Creates the 503 of a request that its client should retry.
  *

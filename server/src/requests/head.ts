@@ -1,9 +1,8 @@
 /** What the head of a request says: whether it is HTTP as we speak it, its path and method, and its query. */
 import type { IncomingMessage } from 'node:http'
 import { type ParsedUrlQuery, parse } from 'node:querystring'
-import type { ErrorName } from '@plant-store/contract'
 import type { RequestHandler } from 'express'
-import { HttpError } from './errors.ts'
+import { closing, HttpError } from './errors.ts'
 
 /** What a path serves. */
 interface Endpoint {
@@ -31,16 +30,16 @@ const PARAMETER = /\/:\w+/g
  * @throws {HttpError}
  */
 function checkHead({ headers, rawHeaders, httpVersion, httpVersionMajor }: IncomingMessage): void {
-  if (httpVersionMajor !== 1) throw malformed('badRequest', 'The HTTP version is not supported. Use HTTP/1.1.')
-  if (rawHeaders.length > 2 * MAX_HEADERS) throw malformed('headersTooLarge')
+  if (httpVersionMajor !== 1) throw closing('badRequest', 'The HTTP version is not supported. Use HTTP/1.1.')
+  if (rawHeaders.length > 2 * MAX_HEADERS) throw closing('headersTooLarge')
   if (headers.host === undefined && httpVersion !== '1.0') {
-    throw malformed('badRequest', 'The header Host is missing. Send it.')
+    throw closing('badRequest', 'The header Host is missing. Send it.')
   }
   const duplicate = findDuplicate(rawHeaders)
-  if (duplicate) throw malformed('badRequest', `The header ${duplicate} was sent twice. Send it once.`)
+  if (duplicate) throw closing('badRequest', `The header ${duplicate} was sent twice. Send it once.`)
   const coding = headers['transfer-encoding']?.toLowerCase()
   if (coding !== undefined && (coding !== 'chunked' || httpVersion === '1.0')) {
-    throw malformed('badRequest', 'The header Transfer-Encoding may only be chunked, in HTTP/1.1.')
+    throw closing('badRequest', 'The header Transfer-Encoding may only be chunked, in HTTP/1.1.')
   }
   if (headers.expect !== undefined && !isListOf('100-continue', headers.expect))
     throw new HttpError('expectationFailed')
@@ -50,11 +49,6 @@ function checkHead({ headers, rawHeaders, httpVersion, httpVersionMajor }: Incom
 export function isListOf(value: string, list: string): boolean {
   const elements = list.split(',').map((element) => element.trim().toLowerCase())
   return elements.every((element) => element === '' || element === value)
-}
-
-/** The end of a malformed request is uncertain, so nothing after it is read. */
-export function malformed(errorName: ErrorName, message?: string): HttpError {
-  return new HttpError(errorName, message, { headers: { Connection: 'close' } })
 }
 
 function findDuplicate(rawHeaders: readonly string[]): string | undefined {

@@ -7,7 +7,7 @@ import { createContext, createListener } from '../app.ts'
 import { closeLater, discarded, discardRest, trackConnections } from '../connections/connections.ts'
 import { type OpenPort, openPort } from '../connections/ports.ts'
 import type { Settings } from '../settings.ts'
-import { HttpError, sendError } from './errors.ts'
+import { closing, type HttpError, sendError } from './errors.ts'
 import { createMessageClasses, type MessageClasses } from './responses.ts'
 
 const MAX_HEADER_BYTES = 16 * 1024
@@ -90,7 +90,6 @@ function createUnparsedHandler({ IncomingMessage, ServerResponse }: MessageClass
     if (socket.destroyed || discarded.has(socket)) return
     // After its first failure the parser fails with everything that follows.
     discardRest(socket)
-    const name = PARSER_ERRORS[code] ?? 'badRequest'
-    respondInOrder(socket, new HttpError(name, undefined, { headers: { Connection: 'close' } }))
+    respondInOrder(socket, closing(PARSER_ERRORS[code] ?? 'badRequest'))
   }
 }
