@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { contract } from '@plant-store/contract'
-import express from 'express'
+import express, { type RequestHandler } from 'express'
 import type { Logger } from 'pino'
 import type { Connections } from './connections/connections.ts'
 import { createDocs } from './docs/serve-docs.ts'
@@ -55,18 +55,16 @@ export function createApp(dependencies: Dependencies, settings: Settings, logger
   const docs = settings.docs ? createDocs(settings.publicUrl) : {}
   const docEndpoints = Object.keys(docs).map((path) => ({ method: 'GET', path }))
   const checkHead = createHeadCheck([...Object.values(contract), ...docEndpoints])
-  const cors = settings.corsOrigins?.length ? createCors(settings.corsOrigins) : undefined
+  const check: RequestHandler = (request, response, next) => {
+    const inFlight = requestsInFlight.add(request, response)
+    if (!inFlight) throw overloaded()
+    request.context.inFlight = inFlight
+    checkHead(request, response, next)
+  }
   // One handler instead of one for each check, since Express's router takes about as long for one as all of these.
-  app.use((request, response, next) => {
-    const check = () => {
-      const inFlight = requestsInFlight.add(request, response)
-      if (!inFlight) throw overloaded()
-      request.context.inFlight = inFlight
-      checkHead(request, response, next)
-    }
-    if (cors) cors(request, response, check)
-    else check()
-  })
+  const cors = settings.corsOrigins?.length ? createCors(settings.corsOrigins) : undefined
+  if (cors) app.use((request, response, next) => cors(request, response, () => check(request, response, next)))
+  else app.use(check)
   addOperations(app, dependencies, settings)
   for (const [path, handle] of Object.entries(docs)) app.get(path, handle)
   app.use(createErrorHandler(logger))
