@@ -94,7 +94,7 @@ async function createShadowDatabase(address: Address, schema = 'public'): Promis
     const advice = 'this command needs a temporary database: run ALTER ROLE ... CREATEDB for this user'
     throw prismaError('P3014', `${(error as Error).message}; ${advice}`, error)
   }
-  const shadow = { ...address, database: name, config: { ...address.config, database: name } }
+  const shadow = { ...address, config: { ...address.config, database: name } }
   await execute(shadow, `CREATE SCHEMA IF NOT EXISTS "${schema.replaceAll('"', '""')}"`)
   const connection = await connect(shadow)
   const { dispose } = connection

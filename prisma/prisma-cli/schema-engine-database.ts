@@ -34,7 +34,7 @@ export function noMigrationsYet(error: unknown): SqlResultSet {
  */
 export function argumentUrl(value: string | undefined): string {
   if (value === undefined || !isPostgresqlUrl(value)) return pathToFileURL(databaseFile(databaseUrl(value))).href
-  const { host, port, database, user } = readAddress(value)
+  const { host, port, database, user } = readAddress(value).config
   const userInfo = user === '' ? '' : `${encodeURIComponent(user)}@`
   const isFolder = host.startsWith('/')
   const name = isFolder ? 'localhost' : host.includes(':') ? `[${host}]` : host

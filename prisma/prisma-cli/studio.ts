@@ -34,7 +34,8 @@ export async function prepareStudio(url: string): Promise<string> {
   await using session = await engine.beginReading()
   await session.query(engine.selectTables)
   if (!isPostgresqlUrl(url)) return url
-  const { host, port, database, user, isPooled, config } = readAddress(url)
+  const { isPooled, config } = readAddress(url)
+  const { host, port, database, user } = config
   const password = typeof config.password === 'function' ? await config.password() : ''
   const variables = { PGHOST: host, PGPORT: String(port), PGDATABASE: database, PGUSERNAME: user, PGPASSWORD: password }
   Object.assign(process.env, variables)

@@ -3,7 +3,7 @@
 import path from 'node:path'
 import { baseFolder } from './base-folder.ts'
 import { type Engine, StorageError } from './engine.ts'
-import { describeDatabase, readAddress } from './postgresql/address.ts'
+import { readAddress } from './postgresql/address.ts'
 
 /** The default of DATABASE_URL, relative to {@link baseFolder}. */
 export const DEFAULT_DATABASE_URL = 'file:./data/plant-store.db'
@@ -38,7 +38,7 @@ export function databaseUrl(value: string = DEFAULT_DATABASE_URL, root: string =
 /** Names the engine and the database of a DATABASE_URL that `databaseUrl` has checked, without user and password. */
 export function nameDatabase(url: string): string {
   if (!isPostgresqlUrl(url)) return `sqlite ${databaseFile(url)}`
-  return describeDatabase(readAddress(url)).replace(/^the/, 'postgresql')
+  return readAddress(url).subject.replace(/^the/, 'postgresql')
 }
 
 /**

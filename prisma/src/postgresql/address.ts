@@ -6,17 +6,14 @@ import { StorageError } from '../engine.ts'
 
 /** What a DATABASE_URL of PostgreSQL says. */
 export interface Address {
-  /** A name or an address, or the folder of a Unix socket. */
-  readonly host: string
-  readonly port: number
-  readonly database: string
-  readonly user: string
+  /** Names the database at the beginning of messages, without user and password. */
+  readonly subject: string
   /** Whether a pooler in transaction mode is in between: then nothing may be kept in a session. */
   readonly isPooled: boolean
   /** How many connections this process may open. */
   readonly connectionLimit: number
-  /** What the driver takes. */
-  readonly config: PoolConfig
+  /** What the driver takes. The host is a name or an address, or the folder of a Unix socket. */
+  readonly config: PoolConfig & Record<'host' | 'database' | 'user', string> & { readonly port: number }
 }
 
 const EXAMPLE = 'postgresql://user:password@localhost:5432/plants'
@@ -62,16 +59,17 @@ export function readAddress(value: string): Address {
   for (const [name, text] of parameters) checkParameter(name, text)
   if (!database) throw invalid('names no database')
   const host = parameters.get('host') ?? 'localhost'
-  const address = { host, port: Number(parameters.get('port') ?? 5432), database, user: user ?? '' }
+  const place = { host, port: Number(parameters.get('port') ?? 5432), database, user: user ?? '' }
+  const subject = describeDatabase(place)
   return {
-    ...address,
+    subject,
     isPooled: parameters.get('pgbouncer') === 'true',
     // Enough to keep a server busy: one connection writes, and reads take a fraction of a millisecond.
     connectionLimit: Number(parameters.get('connection_limit') ?? 8),
     config: {
-      ...address,
+      ...place,
       // A function: the driver would look for a missing one in `~/.pgpass`.
-      password: () => (passwordFile ? readPassword(passwordFile, describeDatabase(address)) : password),
+      password: () => (passwordFile ? readPassword(passwordFile, subject) : password),
       // As in libpq, a Unix socket needs no encryption.
       ssl: !host.startsWith('/') && readTls(host, parameters),
       application_name: parameters.get('application_name') ?? 'plant-store',
@@ -80,8 +78,7 @@ export function readAddress(value: string): Address {
   }
 }
 
-/** Names a database in messages, without the user and the password. */
-export function describeDatabase({ host, port, database }: Pick<Address, 'host' | 'port' | 'database'>): string {
+function describeDatabase({ host, port, database }: Pick<Address['config'], 'host' | 'port' | 'database'>): string {
   const place = host.startsWith('/') ? `${host}, port ${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
   return `the database ${JSON.stringify(database)} at ${place}`
 }

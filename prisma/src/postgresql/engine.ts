@@ -5,7 +5,7 @@ import type { Engine, OpenedDatabase, ReadStatement, SqlValue, WriteStatement } 
 import { StorageError } from '../engine.ts'
 import { attemptLimit, createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
 import { type ClientAdapter, createPrisma, toStatement } from '../prisma-client.ts'
-import { type Address, describeDatabase } from './address.ts'
+import type { Address } from './address.ts'
 import { checkGuarantees } from './guarantees.ts'
 import { beginMigration } from './migration.ts'
 import { openPool, openSharedPool, type Pool, type Query } from './pool.ts'
@@ -21,7 +21,7 @@ const SELECT_TABLES = `
 export function createEngine(address: Address): Engine {
   return {
     name: 'postgresql',
-    subject: describeDatabase(address),
+    subject: address.subject,
     statements,
     selectTables: SELECT_TABLES,
     timeType: 'TIMESTAMPTZ',
@@ -44,11 +44,10 @@ const NAMES = new Map<ReadStatement | WriteStatement, string>(
 /** Opens a database. */
 async function open(address: Address, patience: number): Promise<OpenedDatabase> {
   const { PrismaClient } = await import('../generated/postgresql/client.ts')
-  const subject = describeDatabase(address)
   const limit = attemptLimit(patience)
   await using opened = new AsyncDisposableStack()
   const pool = opened.use(openSharedPool(address, limit + TIMES.silence))
-  const check = (writes: boolean) => checkGuarantees(pool, subject, writes)
+  const check = (writes: boolean) => checkGuarantees(pool, address.subject, writes)
   // Another transaction may have the lock on the order of plants: the database is busy.
   const acceptLock = (error: unknown) => {
     if (!(error instanceof StorageError && error.fault === 'locked')) throw error

@@ -1,5 +1,5 @@
 import type { OnStep, Transaction } from '../engine.ts'
-import { type Address, describeDatabase } from './address.ts'
+import type { Address } from './address.ts'
 import { checkServer } from './guarantees.ts'
 import { openPool } from './pool.ts'
 import { SCHEMA } from './statements.ts'
@@ -44,15 +44,14 @@ const SELECT_REVOKES = `
  * @param onStep is called where another process is migrating
  */
 export async function beginMigration(address: Address, onStep: OnStep): Promise<Transaction> {
-  const subject = describeDatabase(address)
   await using opened = new AsyncDisposableStack()
   const pool = opened.use(openPool(address, { max: 1 }))
   // A server would not start on what is created otherwise.
-  await checkServer(pool, subject)
+  await checkServer(pool, address.subject)
   const transaction = opened.use(await pool.beginTransaction(WITHOUT_LIMITS))
   const { query, executeScript } = transaction
   const [[isFree] = []] = await query(`SELECT pg_try_advisory_xact_lock(${LOCK})`)
-  if (!isFree) onStep(`${subject} is being migrated by another process: waiting for it`)
+  if (!isFree) onStep(`${address.subject} is being migrated by another process: waiting for it`)
   await executeScript(`SELECT pg_advisory_xact_lock(${LOCK}); ${USE_SCHEMA}`)
   const [[objects] = ['']] = await query<[names: string]>(SELECT_OBJECTS)
   const running = opened.move()

@@ -2,7 +2,7 @@ import { Socket } from 'node:net'
 import pg from 'pg'
 import type { Session, StorageError, Transaction } from '../engine.ts'
 import { TIMES } from '../patience.ts'
-import { type Address, describeDatabase } from './address.ts'
+import type { Address } from './address.ts'
 import { describeError, lateError, translate } from './errors.ts'
 import { DURABLY, IN_UTC, ON_PRIMARY } from './statements.ts'
 
@@ -112,7 +112,6 @@ function createPacedClient(): typeof pg.Client {
 
 /** Opens a pool of connections. */
 export function openPool(address: Address, settings: pg.PoolConfig): Pool {
-  const subject = describeDatabase(address)
   const sockets = new Set<Socket>()
   const pool = new pg.Pool({
     Client: createPacedClient(),
@@ -134,10 +133,10 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
   const giveUp = (isTemporary?: boolean) => {
     const { length } = [...sockets].filter(({ readyState }) => readyState === 'open')
     const isFull = length === pool.options.max && pool.idleCount === 0
-    return lateError(subject, isFull ? length : undefined, isTemporary)
+    return lateError(address.subject, isFull ? length : undefined, isTemporary)
   }
   const fail = (error: unknown): never => {
-    throw /timeout exceeded/.test(describeError(error)) ? giveUp(true) : translate(error, subject)
+    throw /timeout exceeded/.test(describeError(error)) ? giveUp(true) : translate(error, address.subject)
   }
   const runOn = (queryable: pg.Pool | pg.PoolClient): RunQuery => {
     const send = queryable.query.bind(queryable) as (config: pg.QueryArrayConfig) => Promise<pg.QueryArrayResult>

@@ -6,6 +6,7 @@ import pg from 'pg'
 import { testOrders } from '../../../test/helpers/orders.ts'
 import { StorageError } from '../../src/engine.ts'
 import { TIMES } from '../../src/patience.ts'
+import { readAddress } from '../../src/postgresql/address.ts'
 import { openSharedPool } from '../../src/postgresql/pool.ts'
 
 const LIMIT = 2
@@ -121,10 +122,7 @@ testOrders(
       },
     }
 
-    const pool = openSharedPool(
-      { host: 'x', port: 1, database: 'x', user: 'x', isPooled: false, connectionLimit: LIMIT, config: {} },
-      TIMEOUT,
-    )
+    const pool = openSharedPool(readAddress(`postgresql://x@x/x?connection_limit=${LIMIT}`), TIMEOUT)
     const act = {
       statement: async (number: number) => (await pool.run({ text: `SELECT ${number}` })).rows,
       async transaction(number: number) {

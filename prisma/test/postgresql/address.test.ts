@@ -18,14 +18,18 @@ describe('readAddress', () => {
     ['postgresql://[::1]:6432/plants', { host: '::1', port: 6432 }],
     [SOCKET, { host: '/var/run/postgresql', port: 6432, user: 'u' }],
     ['postgresql://u:p@ss:word@h/d', { host: 'h', user: 'u' }],
-    ['postgresql://h/d?pgbouncer=true&connection_limit=2', { isPooled: true, connectionLimit: 2 }],
-    ['postgresql://h/d?sslmode=verify-full&sslrootcert=system', { config: { ssl: { host: 'h' } } }],
-    ['postgresql://h/d?sslmode=require', { config: { ssl: { rejectUnauthorized: false } } }],
-    ['postgresql://h/d?sslmode=disable', { config: { ssl: false } }],
-    ['postgresql://h/d?application_name=shop', { config: { application_name: 'shop' } }],
-    ['postgresql://h/d?options=-c%20search_path%3Dplants', { config: { options: '-c search_path=plants' } }],
-  ])('reads %s', (url, address) => {
-    expect(readAddress(url)).toMatchObject(address)
+    ['postgresql://h/d?sslmode=verify-full&sslrootcert=system', { ssl: { host: 'h' } }],
+    ['postgresql://h/d?sslmode=require', { ssl: { rejectUnauthorized: false } }],
+    ['postgresql://h/d?sslmode=disable', { ssl: false }],
+    ['postgresql://h/d?application_name=shop', { application_name: 'shop' }],
+    ['postgresql://h/d?options=-c%20search_path%3Dplants', { options: '-c search_path=plants' }],
+  ])('reads %s', (url, config) => {
+    expect(readAddress(url).config).toMatchObject(config)
+  })
+
+  test('reads what the driver does not take', () => {
+    const pooled = { isPooled: true, connectionLimit: 2 }
+    expect(readAddress('postgresql://h/d?pgbouncer=true&connection_limit=2')).toMatchObject(pooled)
   })
 
   test.each([
