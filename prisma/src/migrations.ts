@@ -44,8 +44,8 @@ const SELECT_APPLIED = `
   SELECT migration_name, checksum, finished_at IS NOT NULL
   FROM _prisma_migrations WHERE rolled_back_at IS NULL ORDER BY migration_name`
 const INSERT_APPLIED = `
-  INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name", "started_at", "finished_at", "applied_steps_count")
-  VALUES ($1, $2, $3, $4, $5, 1)`
+  INSERT INTO "_prisma_migrations" ("id", "checksum", "migration_name", "finished_at", "applied_steps_count")
+  VALUES ($1, $2, $3, CURRENT_TIMESTAMP, 1)`
 
 /**
  * Migrates a database to the newest schema, and creates a SQLite file that does not exist, in a folder that does. All
@@ -154,11 +154,9 @@ function findMismatch([name, checksum, isFinished]: AppliedMigration, ours?: Mig
 
 /** Applies a migration within a transaction, as `prisma migrate deploy` does. */
 async function apply({ name, script }: Migration, transaction: Session, subject: string): Promise<void> {
-  const startedAt = new Date().toISOString()
   try {
     await transaction.executeScript(script)
-    const times = [startedAt, new Date().toISOString()]
-    await transaction.query(INSERT_APPLIED, randomUUID(), hash('sha256', script), name, ...times)
+    await transaction.query(INSERT_APPLIED, randomUUID(), hash('sha256', script), name)
   } catch (cause) {
     const ofDatabase = cause instanceof StorageError
     if (ofDatabase && cause.isTemporary) throw cause
