@@ -37,8 +37,7 @@ const LOG_INTERVAL = 10_000
  * Verifies the JSON Web Tokens of an issuer (RFC 7519, RFC 8725). The claim `sub` is the account, `scope` or `scp` has
  * the scopes: the issuer is trusted with both.
  */
-export function createJsonWebTokenLookup(trusted: TokenIssuer, logger: Logger): FindToken {
-  const { issuer, audience, keysUrl } = trusted
+export function createJsonWebTokenLookup({ issuer, audience, keysUrl }: TokenIssuer, logger: Logger): FindToken {
   const findKey = createIssuerKeys(keysUrl, logger)
   const mayLog = onceIn(LOG_INTERVAL)
   const options: jose.JWTVerifyOptions = {
