@@ -163,9 +163,6 @@ export type Settings = z.output<typeof SettingsSchema>
 /** The environment variables that settings are read from. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The variables of all settings. */
-export const settingNames: readonly string[] = Object.keys(SettingsSchema.shape).map(variableOf)
-
 const ISSUER_SETTINGS = ['jwtIssuer', 'jwtAudience', 'jwtJwksUrl'] as const
 
 /**

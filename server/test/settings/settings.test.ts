@@ -7,9 +7,10 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import type * as z from 'zod'
 import { OperatorError, readSettings, type Settings } from '../../src/index.ts'
-import { SettingsSchema, settingNames, variableOf } from '../../src/settings.ts'
+import { SettingsSchema, variableOf } from '../../src/settings.ts'
 
 const MAX_TIME = 24 * 86_400_000
+const settingNames = Object.keys(SettingsSchema.shape).map(variableOf)
 /** What keeps one setting from being rejected for another: the longest whole of which a time is part, and an issuer. */
 const OTHERS = {
   SHUTDOWN_TIMEOUT: '24d',
