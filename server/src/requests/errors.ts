@@ -33,10 +33,6 @@ export class HttpError extends Error {
   get status(): number {
     return statusOf(this.errorName)
   }
-
-  get body(): ErrorBody {
-    return { error: errorCatalogue[this.errorName].code, message: this.message }
-  }
 }
 
 /** Creates an error that ends the connection: where its request ends is uncertain, or the rest is not read. */
@@ -141,6 +137,7 @@ function describeIssues({ issues }: { readonly issues: Issues }, whole: string, 
 export function sendError(response: ServerResponse, failure: HttpError): void {
   for (const [name, value] of Object.entries(failure.headers)) response.setHeader(name, value)
   response.statusCode = failure.status
-  response.req.context.errorCode = failure.body.error
-  sendJson(response, JSON.stringify(failure.body))
+  const { code } = errorCatalogue[failure.errorName]
+  response.req.context.errorCode = code
+  sendJson(response, JSON.stringify({ error: code, message: failure.message } satisfies ErrorBody))
 }
