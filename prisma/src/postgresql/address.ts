@@ -134,8 +134,7 @@ function readTls(host: string, parameters: ReadonlyMap<string, string>): Connect
   // As in libpq, these are the authorities that this computer trusts, of which anybody can get a certificate.
   const isSystem = authorities === 'system'
   if (isSystem && mode !== 'verify-full') throw invalid('has sslrootcert=system: add sslmode=verify-full')
-  const query = new URLSearchParams()
-  for (const [name, value] of parameters) if (name.startsWith('ssl')) query.set(name, value)
+  const query = new URLSearchParams([...parameters])
   if (isSystem) query.delete('sslrootcert')
   try {
     const { ssl } = parse(`postgresql:///?${query}`, { useLibpqCompat: true })

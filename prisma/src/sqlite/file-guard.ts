@@ -112,14 +112,9 @@ function createGuard(files: readonly OpenedFile[]): GuardedConnection['findMoved
     if (moved?.isReplaced || change === trusted) return moved
     const names = files.filter(({ name, inode }) => inodeOf(name) !== inode).map(({ name }) => name)
     const [name] = names
-    moved =
-      name === undefined
-        ? undefined
-        : {
-            name,
-            isReplaced: names.some((each) => inodeOf(each) !== undefined),
-            isLog: name !== file && names.includes(`${file}-wal`),
-          }
+    const isReplaced = names.some((each) => inodeOf(each) !== undefined)
+    const isLog = name !== file && names.includes(`${file}-wal`)
+    moved = name === undefined ? undefined : { name, isReplaced, isLog }
     // A second change in the same tick has the same time.
     trusted = moved === undefined && Date.now() - ctimeMs > MAX_CLOCK_TICK ? change : undefined
     return moved
