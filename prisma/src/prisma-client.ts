@@ -32,10 +32,8 @@ export function createPrisma(Client: GeneratedClient, adapter: ClientAdapter): P
     executeScript: rejectPrismaTransaction,
     startTransaction: rejectPrismaTransaction,
     dispose: async () => {},
+    connect: async (): Promise<SqlDriverAdapter> => driverAdapter,
   })
   // The default format of errors quotes the source code around the call.
-  return new Client({
-    adapter: { ...driverAdapter, connect: async () => driverAdapter },
-    errorFormat: 'minimal',
-  }) as Prisma
+  return new Client({ adapter: driverAdapter, errorFormat: 'minimal' }) as Prisma
 }
