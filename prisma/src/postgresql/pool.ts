@@ -14,6 +14,8 @@ import { DURABLY, IN_UTC, ON_PRIMARY } from './statements.ts'
  */
 const OPTIONS =
   '-c default_transaction_isolation=read\\ committed -c row_security=off -c jit=off -c enable_sort=off -c enable_incremental_sort=off'
+/** What waits for a lock fails before this process gives it up, with an error that says so. */
+const TIME_LIMITS = `-c statement_timeout=${TIMES.task} -c lock_timeout=${TIMES.request} -c idle_in_transaction_session_timeout=${TIMES.task}`
 
 /** A statement with its values, as the driver takes it. */
 export interface Query {
@@ -65,19 +67,12 @@ export interface PoolTransaction extends Transaction {
  */
 export function openSharedPool(address: Address, timeout: number): Pool {
   const { isPooled, connectionLimit, config } = address
-  const session = {
-    options: `${OPTIONS} ${config.options ?? ''}`.trim(),
-    statement_timeout: TIMES.task,
-    // What waits for a lock fails before this process gives it up, with an error that says so.
-    lock_timeout: TIMES.request,
-    idle_in_transaction_session_timeout: TIMES.task,
-  }
   return openPool(address, {
     max: connectionLimit,
     idleTimeoutMillis: TIMES.idle,
     query_timeout: timeout,
     // A pooler in transaction mode rejects what would be kept in a session.
-    ...(!isPooled && session),
+    ...(!isPooled && { options: `${OPTIONS} ${TIME_LIMITS} ${config.options ?? ''}`.trim() }),
   })
 }
 

@@ -12,7 +12,7 @@ const postgresql = await sharedPostgresql()
 
 /** Drops what a session should begin with, without a word, and keeps every client on a connection of its own. */
 const DROPS_OPTIONS = `${CONFIGURATION.replace('transaction', 'session')}
-ignore_startup_parameters = options,statement_timeout,lock_timeout,idle_in_transaction_session_timeout`
+ignore_startup_parameters = options`
 
 /** How a server connects to the database of this name. */
 const WAYS: Record<string, (name: string) => Promise<string>> = {
