@@ -64,7 +64,7 @@ export async function startServer(
   const database = await openDatabase(settings.databaseUrl)
   opened.defer(database.close)
   if (database.warning !== undefined) logger.warn(database.warning)
-  const cursors = createCursors(() => database.secret('cursor'))
+  const cursors = createCursors(await database.secret('cursor'))
   const requestsInFlight = createRequestsInFlight(settings)
   const dependencies = {
     handlers: createPlantStore(database.plants, cursors),

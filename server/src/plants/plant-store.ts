@@ -27,10 +27,10 @@ export function createPlantStore(plants: Plants, cursors: Cursors): Handlers {
 
     /** Lists the plants of an account in order of creation. A page, or the rest of a list, says where it ends. */
     async getPlants({ limit, cursor, ...unused }, account, known) {
-      const after = cursor === undefined ? undefined : await cursors.read(account, cursor)
+      const after = cursor === undefined ? undefined : cursors.read(account, cursor)
       const { json, version, end, more } = await readList(account, { limit, after }, known)
       const isPart = limit !== undefined || cursor !== undefined
-      const page = isPart ? { endCursor: await cursors.write(account, end), hasNextPage: more } : undefined
+      const page = isPart ? { endCursor: cursors.write(account, end), hasNextPage: more } : undefined
       return { body: asBody(json), version, page, unused }
     },
   }
