@@ -20,10 +20,10 @@ export interface TokenIssuer {
 /** Signatures by private keys only: an HMAC could be made with the public key, and `none` by any client. */
 const SIGNATURE_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'Ed25519', 'EdDSA']
 /**
- * Access tokens say `at+jwt` (RFC 9068), or no more than `JWT`. Others of the issuer say what
- * they are for: `logout+jwt`.
+ * The media type (RFC 7515 section 4.1.9) of access tokens: `at+jwt` (RFC 9068), or no more than `JWT`, as if it were
+ * missing. Others of the issuer say what they are for: `logout+jwt`.
  */
-const TOKEN_TYPES = ['at+jwt', 'jwt']
+const ACCESS_TOKEN_TYPE = /^(?:application\/)?(?:at\+)?jwt$/i
 /** How far the issuer's clock and ours may differ, in seconds. */
 const CLOCK_TOLERANCE = 5
 /** The end of the year 9999, in seconds since 1970. */
@@ -63,7 +63,7 @@ export function createJsonWebTokenLookup({ issuer, audience, keysUrl }: TokenIss
       checkTimes(payload)
       // Of these, jose has checked the type of exp only.
       const { sub: account, exp = 0 } = payload
-      if (!isAccessToken(protectedHeader.typ)) throw new Error('unexpected "typ" header value')
+      if (!ACCESS_TOKEN_TYPE.test(protectedHeader.typ ?? 'JWT')) throw new Error('unexpected "typ" header value')
       if (typeof account !== 'string' || !isAccountName(account))
         throw invalidClaim('sub', 'is not an account name', payload)
       const scopes = readScopes(payload)
@@ -95,11 +95,6 @@ function invalidClaim(claim: string, mistake: string, payload: jose.JWTPayload):
 /** Reads `scope` (RFC 9068), or `scp` of Entra ID and Okta: names separated by spaces, or a list of them. */
 function readScopes({ scope, scp }: jose.JWTPayload): Scope[] {
   return knownScopes([scope ?? scp].flat().join(' ').split(' '))
-}
-
-/** Whether the header `typ`, a media type (RFC 7515 section 4.1.9), is that of an access token, or missing. */
-function isAccessToken(typ: unknown = 'JWT'): boolean {
-  return typeof typ === 'string' && TOKEN_TYPES.includes(typ.toLowerCase().replace(/^application\//, ''))
 }
 
 /**
