@@ -10,7 +10,6 @@ import type { Settings } from '../settings.ts'
 import { closing, type HttpError, sendError } from './errors.ts'
 import { createMessageClasses, type MessageClasses } from './responses.ts'
 
-const MAX_HEADER_BYTES = 16 * 1024
 /** How long the headers of a request may take to arrive, in milliseconds. */
 const HEADERS_TIMEOUT = 10_000
 /** How often Node.js looks for late requests, at most, in milliseconds; its own default is 30 s. */
@@ -39,7 +38,6 @@ export async function openPublicPort(app: Express, settings: Settings): Promise<
     requestTimeout,
     keepAliveTimeout,
     connectionsCheckingInterval: Math.min(LATE_CHECK_INTERVAL, headersTimeout),
-    maxHeaderSize: MAX_HEADER_BYTES,
     // The app rejects a request without Host, with an `Error` body.
     requireHostHeader: false,
     // A request without a body is no stream, whose events take 7 % of the CPU time of a list.
