@@ -229,4 +229,12 @@ describe('on SQLite', () => {
     }
     await expect(prisma.plant.create({ data })).rejects.toMatchObject({ code: 'P2002' })
   })
+
+  test('a time that is given as text with an offset is stored in UTC, as any other', async () => {
+    const { prisma } = await openNewClient()
+    const createdAt = '2026-01-01T00:00:00+02:00'
+    await prisma.plant.create({ data: { account: 'alice', id: '1', name: 'Monstera', createdAt } })
+    const rows = await prisma.$queryRawUnsafe('SELECT "createdAt" || \'\' AS time FROM "Plant"')
+    expect(rows).toEqual([{ time: '2025-12-31T22:00:00.000+00:00' }])
+  })
 })

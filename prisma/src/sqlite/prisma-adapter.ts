@@ -34,16 +34,12 @@ export function createClientAdapter(run: RunStatement): ClientAdapter {
   }
 }
 
-/** Writes a time as Prisma stores it, as text with an offset. */
-function writeTime(time: Date): string {
-  return time.toISOString().replace('Z', '+00:00')
-}
-
 function toValue(value: unknown, type: ArgType | undefined): SQLInputValue {
   if (typeof value === 'boolean') return Number(value)
-  if (value instanceof Date) return writeTime(value)
+  const isTime = value instanceof Date || (typeof value === 'string' && type?.scalarType === 'datetime')
+  // As Prisma stores a time: text with an offset.
+  if (isTime) return new Date(value).toISOString().replace('Z', '+00:00')
   if (typeof value !== 'string') return value as SQLInputValue
-  if (type?.scalarType === 'datetime') return writeTime(new Date(value))
   return type?.scalarType === 'int' || type?.scalarType === 'bigint' ? BigInt(value) : value
 }
 
