@@ -32,7 +32,7 @@ export async function openForSchemaEngine(url: string): Promise<SchemaEngineData
 /** Runs a statement on a connection of its own. */
 async function execute(address: Address, sql: string): Promise<void> {
   await using pool = openPool(address, { max: 1 })
-  await pool.executeScript(sql)
+  await pool.query(sql)
 }
 
 /** Returns a connection for the schema engine, whose locks it holds. It connects at the first query. */

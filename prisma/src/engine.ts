@@ -91,12 +91,12 @@ export interface WriteStatement {
 export interface Session extends AsyncDisposable {
   /** Runs a statement, and returns its rows. */
   query<Row extends unknown[]>(sql: string, ...values: SqlValue[]): Promise<Row[]>
-  /** Runs several statements. */
-  executeScript(script: string): Promise<void>
 }
 
 /** A connection with a transaction. */
 export interface Transaction extends Session {
+  /** Runs several statements. */
+  executeScript(script: string): Promise<unknown>
   /** Commits durably, or fails. */
   commit(): Promise<void>
 }

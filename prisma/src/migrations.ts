@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { loadEngine } from './address.ts'
-import { type Engine, type OnStep, type Session, StorageError } from './engine.ts'
+import { type Engine, type OnStep, type Session, StorageError, type Transaction } from './engine.ts'
 import { retry, TIMES } from './patience.ts'
 
 /** One folder of `migrations/`. */
@@ -153,7 +153,7 @@ function findMismatch([name, checksum, isFinished]: AppliedMigration, ours?: Mig
 }
 
 /** Applies a migration within a transaction, as `prisma migrate deploy` does. */
-async function apply({ name, script }: Migration, transaction: Session, subject: string): Promise<void> {
+async function apply({ name, script }: Migration, transaction: Transaction, subject: string): Promise<void> {
   try {
     await transaction.executeScript(script)
     await transaction.query(INSERT_APPLIED, randomUUID(), hash('sha256', script), name)

@@ -74,5 +74,5 @@ export async function checkServer(session: Session, subject: string): Promise<vo
  */
 export async function checkGuarantees(session: Session, subject: string, writes: boolean): Promise<void> {
   await checkServer(session, subject)
-  await session.executeScript(checkOf(writes))
+  await session.query(checkOf(writes))
 }

@@ -147,7 +147,7 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
   return {
     driver: pool,
     run,
-    ...toSession(run),
+    query: toQuery(run),
     lateError: () => giveUp(),
 
     async beginTransaction(script = '') {
@@ -166,6 +166,7 @@ export function openPool(address: Address, settings: pg.PoolConfig): Pool {
 
 /** Begins a transaction on a connection, which goes back to its pool at the end. */
 async function beginOn(client: pg.PoolClient, run: RunQuery, script: string): Promise<PoolTransaction> {
+  const query = toQuery(run)
   let isOpen = true
   const commit = async () => {
     await run({ text: COMMIT })
@@ -178,7 +179,7 @@ async function beginOn(client: pg.PoolClient, run: RunQuery, script: string): Pr
   }
   try {
     await run({ text: `${BEGIN}; ${script}` })
-    return { run, ...toSession(run), commit, [Symbol.asyncDispose]: end }
+    return { run, query, executeScript: query, commit, [Symbol.asyncDispose]: end }
   } catch (error) {
     await end()
     throw error
@@ -191,10 +192,7 @@ const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; SELECT ${IN_UTC}`
 // Sent together: PostgreSQL applies changed settings only before it reads what follows.
 const COMMIT = `SELECT WHERE ${ON_PRIMARY} AND ${DURABLY}; COMMIT`
 
-/** Returns the methods of a session on what runs statements. */
-function toSession(run: RunQuery): Pick<Session, 'query' | 'executeScript'> {
-  return {
-    query: async <Row>(text: string, ...values: unknown[]) => (await run({ text, values })).rows as Row[],
-    executeScript: async (script) => void (await run({ text: script })),
-  }
+/** Returns the method of a session on what runs statements. Of several, which have no values, it returns no rows. */
+function toQuery(run: RunQuery): Session['query'] {
+  return async <Row>(text: string, ...values: unknown[]) => (await run({ text, values })).rows as Row[]
 }

@@ -163,10 +163,9 @@ async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
 async function beginReading(file: string): Promise<Session> {
   const sizeOf = (suffix: string) => statOf(file + suffix)?.size ?? 0
   if (sizeOf('-wal') > 0 || sizeOf('-journal') > 0) return openInThread(file, READ_ONLY)
-  const { run, executeScript, close } = connect(file, { script: READ_ONLY })
+  const { run, close } = connect(file, { script: READ_ONLY })
   return {
     query: async <Row>(sql: string, ...values: SqlValue[]) => run(sql, values).rows as Row[],
-    executeScript: async (script) => executeScript(script),
     [Symbol.asyncDispose]: async () => close(),
   }
 }
