@@ -1,4 +1,5 @@
 /** A port that a server listens on, and how it stops. */
+import cluster from 'node:cluster'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import net from 'node:net'
@@ -73,6 +74,7 @@ export async function openPort(
 }
 
 async function listen(server: net.Server, { host, port }: Address, prefix = ''): Promise<void> {
+  if (cluster.isWorker) throw new OperatorError(NO_WORKER)
   try {
     await once(server.listen({ host, port }), 'listening')
   } catch (cause) {
@@ -85,6 +87,9 @@ async function listen(server: net.Server, { host, port }: Address, prefix = ''):
   }
 }
 
+/** Each process would have limits and metrics of its own. */
+const NO_WORKER =
+  "The server cannot run in a cluster of processes that share a port: for PM2, set exec_mode 'fork' and instances 1."
 const NOT_HERE = '{HOST} {host} is not an address of this machine. Set {HOST} to one that is.'
 /** What each error code of a port says; `{HOST}` and `{PORT}` are the names of the settings. */
 const PORT_ERRORS: Readonly<Record<string, string>> = {

@@ -8,7 +8,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { promisify } from 'node:util'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { freePort, responds, startProgram, until } from '../../../test/helpers/programs.ts'
+import { freePort, responds, runProgram, startProgram, until } from '../../../test/helpers/programs.ts'
 import { commandLine, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
@@ -95,6 +95,18 @@ test.each<[command: string, mistake: Record<string, string>, message: RegExp]>([
   const [command, mistake, message] = row
   const result = await runInProcess(command.split(' '), { ...environment, PORT: '0', ...mistake })
   expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringMatching(message) })
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('a worker of a cluster, as PM2 can start one, exits with 2', async () => {
+  const [program = '', main = ''] = commandLine([])
+  const code = `
+    const cluster = require('node:cluster')
+    cluster.setupPrimary({ exec: process.argv[1], args: ['serve'], execArgv: [] })
+    cluster.fork().on('exit', (code) => process.exit(code))`
+  const result = await runProgram([program, '--eval', code, main], { env: { ...environment, PORT: '0' } })
+  const stderr = expect.stringMatching(/^plant-store: The server cannot run in a cluster .*\n$/)
+  expect(result).toEqual({ exitCode: 2, stdout: '', stderr })
   expect(await readdir(folder)).toEqual([])
 })
 
