@@ -21,11 +21,7 @@ export type RunStatement = (
 export function createClientAdapter(run: RunStatement): ClientAdapter {
   const runQuery = async ({ sql, args, argTypes }: SqlQuery) => {
     const values = args.map((value, index) => toValue(value, argTypes[index]))
-    try {
-      return await run(toStatement(sql), values)
-    } catch (error) {
-      throw toDriverError(error)
-    }
+    return run(toStatement(sql), values).catch(throwDriverError)
   }
   return {
     provider: 'sqlite',
@@ -82,15 +78,15 @@ function toTime(value: string | number | bigint): string {
   return /^[\d-]+[T ][\d:.]+$/.test(value) ? `${value}Z` : value
 }
 
-/** Returns what Prisma Client understands of a unique key that is taken, and of another mistake. */
-function toDriverError(error: unknown): unknown {
+/** Throws what Prisma Client understands of a unique key that is taken, and of another mistake. */
+function throwDriverError(error: unknown): never {
   const code = codeOf(error)
   const { message } = error as Error
-  if (error instanceof StorageError || !code.startsWith('SQLITE_')) return error
+  if (error instanceof StorageError || !code.startsWith('SQLITE_')) throw error
   const original = { originalCode: code, originalMessage: message }
   // PRIMARYKEY and UNIQUE.
   if (/^SQLITE_CONSTRAINT_(6|8)$/.test(code)) {
-    return new DriverAdapterError({ kind: 'UniqueConstraintViolation', ...original })
+    throw new DriverAdapterError({ kind: 'UniqueConstraintViolation', ...original })
   }
-  return new DriverAdapterError({ kind: 'sqlite', extendedCode: 1, message, ...original })
+  throw new DriverAdapterError({ kind: 'sqlite', extendedCode: 1, message, ...original })
 }
