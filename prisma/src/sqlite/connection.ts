@@ -68,7 +68,8 @@ export function connect(
   // Integers above 2^53 are read exactly.
   const options = { timeout, readBigInts: true, returnArrays: true, defensive: true }
   const url = file === ':memory:' ? file : locate(file, readonly ? 'ro' : 'rw', cache)
-  const sqlite = translated(() => new DatabaseSync(url, options))
+  using opened = new DisposableStack()
+  const sqlite = opened.use(translated(() => new DatabaseSync(url, options)))
   const prepared = new Map<string, ReturnType<typeof prepare>>()
 
   /** This takes 10 to 30 microseconds. */
@@ -108,8 +109,6 @@ export function connect(
     executeScript: (script) => translated(() => sqlite.exec(script)),
     close: () => sqlite.close(),
   }
-  using opened = new DisposableStack()
-  opened.defer(connection.close)
   connection.executeScript(script)
   opened.move()
   return connection
