@@ -96,10 +96,10 @@ async function createDraft(draft: string): Promise<Session> {
 }
 
 /** Removes a draft and then ends its lock; on Windows, which removes no file that is open, the other way round. */
-async function removeDraft(draft: string, lock?: Session): Promise<void> {
-  if (process.platform === 'win32') await lock?.[Symbol.asyncDispose]()
+async function removeDraft(draft: string, lock: Session): Promise<void> {
+  if (process.platform === 'win32') await lock[Symbol.asyncDispose]()
   rmSync(draft, { force: true })
-  await lock?.[Symbol.asyncDispose]()
+  await lock[Symbol.asyncDispose]()
 }
 
 /**
