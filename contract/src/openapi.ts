@@ -1,6 +1,7 @@
 /** Creates the OpenAPI document: of each operation the parameters, the body and the responses. */
 import { type AppRoute, ContractNoBody, isAppRoute } from '@ts-rest/core'
 import type * as z from 'zod'
+import { writeSamples } from './code-samples.ts'
 import { contract, type ErrorName, ErrorSchema, errorCatalogue, type OperationMetadata, statusOf } from './contract.ts'
 import { commonErrors } from './errors.ts'
 import { type Components, describe, type JsonSchema, rejectContract } from './json-schema.ts'
@@ -138,8 +139,8 @@ function bodyOf(route: AppRoute): object | undefined {
 function describePaths(routes: readonly Route[], components: Components) {
   const paths: Record<string, Record<string, Operation>> = {}
   for (const route of routes) {
-    const operation = describeOperation(route, components)
     const template = route.path.replace(/:(\w+)/g, '{$1}')
+    const operation = describeOperation(route, template, components)
     const method = route.method.toLowerCase()
     if (paths[template]?.[method])
       rejectContract(route.name, 'has the method and path of another operation; change one')
@@ -156,7 +157,7 @@ function isSent(error: ErrorName, route: Route): boolean {
 }
 
 /** Describes an operation, and adds its components. */
-function describeOperation(route: Route, components: Components) {
+function describeOperation(route: Route, template: string, components: Components) {
   const { name } = route
   const { scope, group, paged = false, idempotent = true } = route.metadata
   const inPath = describeParameters('path', route, components)
@@ -164,6 +165,8 @@ function describeOperation(route: Route, components: Components) {
   const [ofPath, ofQuery] = [route.pathParams, route.query].map((each) => (each as z.ZodType | undefined)?.description)
   const body = bodyOf(route)
   const schema = body && describe(components, body, 'request', `${name}: body`)
+  const resolved = components[String(schema?.$ref?.split('/').at(-1))] ?? schema
+  const parameters = [...inPath, ...inQuery]
   // What the server responds before the operation, whatever that declares: an invalid
   // parameter of a path names nothing.
   const before = { ...(route.pathParams !== undefined && { 404: ErrorSchema }), ...(body && BODY_ERRORS) }
@@ -195,7 +198,9 @@ function describeOperation(route: Route, components: Components) {
     'x-idempotent': idempotent,
     // Whether it has `limit` and `cursor`, and its responses links to the next page and to their end.
     'x-paged': paged,
-    parameters: [...inPath, ...inQuery],
+    // For Redoc, the page /docs and other tools.
+    'x-codeSamples': writeSamples(name, route.method, template, parameters, resolved),
+    parameters,
     requestBody: schema && { required: true, content: { 'application/json': { schema } } },
     responses: Object.fromEntries(responses),
   }

@@ -1,6 +1,7 @@
 import { extname } from 'node:path'
 import { createOpenApiDocument } from '@plant-store/contract/openapi'
 import { expect, test } from 'vitest'
+import { root, runToSuccess } from '../../../test/helpers/programs.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { exchange, readResponses } from '../helpers/connection.ts'
 import { request, withToken } from '../helpers/requests.ts'
@@ -19,6 +20,21 @@ test('GET /openapi.json responds with the document of the contract for PUBLIC_UR
   const response = await get('/openapi.json')
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
   expect(await response.json()).toEqual({ ...createOpenApiDocument(), servers: [{ url: PUBLIC_URL }] })
+})
+
+const operations = Object.values(createOpenApiDocument().paths).flatMap((methods) => Object.values(methods))
+const samples = operations.flatMap(({ operationId, 'x-codeSamples': own }) =>
+  own.map((sample) => ({ operationId, ...sample })),
+)
+
+test.each(samples)('the sample of $operationId in $lang runs as it is', async ({ source }) => {
+  const { token } = await server.createToken()
+  const env = { ...process.env, PLANT_STORE_URL: server.url, PLANT_STORE_TOKEN: token }
+  const flags = ['--conditions=@plant-store/source', '--input-type=module', '--eval']
+  const command = source.startsWith('curl') ? ['sh', '-c', source] : [process.execPath, ...flags, source]
+  // The package imports itself there.
+  const printed = await runToSuccess(command, { env, cwd: `${root}client` })
+  expect(printed).toContain('Monstera deliciosa')
 })
 
 const forwarded = {

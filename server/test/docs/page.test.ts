@@ -42,6 +42,7 @@ describe.runIf(browserPath)('the page', () => {
     const created = await execute(page, 'createPlant', text)
     expect(created.body).toBe('{\n  "name": "Monstera deliciosa",\n  "tag": "aroid"\n}')
     expect(created.curl).toContain('"id": 9007199254740993,')
+    expect(await page.locator('#operations-plants-createPlant').textContent()).toContain('client.createPlant({')
 
     // If the id were rounded, this would be the same plant.
     expect((await server.post('{"id":9007199254740992,"name":"Ficus lyrata"}', { token })).status).toBe(200)

@@ -1,12 +1,19 @@
 /**
  * Sends calls to the origin of the page, not to the base URL that the document names: the page may be opened at
- * another, and its Content-Security-Policy allows no other.
+ * another, and its Content-Security-Policy allows no other. Swagger UI shows no samples of code: they become a part of
+ * the descriptions.
  */
 const ownDocument = {
   statePlugins: {
     spec: {
       wrapActions: {
-        updateJsonSpec: (update) => (document) => update({ ...document, servers: [{ url: address }] }),
+        updateJsonSpec: (update) => (document) => {
+          for (const operation of Object.values(document.paths).flatMap(Object.values)) {
+            for (const { lang, source } of operation['x-codeSamples'])
+              operation.description += `\n\n${lang}:\n\`\`\`\n${source}\n\`\`\``
+          }
+          update({ ...document, servers: [{ url: address }] })
+        },
       },
     },
   },
