@@ -105,9 +105,6 @@ export function addOperations(
         countRequest?.(identity.tokenId, response)
         await readBody(request, response)
         next()
-        // ts-rest has validated the body within `next`, and the handler has the result: fields that
-        // the schema ignores need not stay in memory until the response.
-        request.body = undefined as never
       },
     ],
     requestValidationErrorHandler: rejectInvalid,
