@@ -33,9 +33,9 @@ export const cases: OperationCases = {
     [
       'the largest id',
       'POST /plants',
-      '{"id":9223372036854775807,"name":"\\"id\\":9"}',
-      { name: '"id":9' },
-      { after: [...PLANTS, { id: 9223372036854775807n, name: '"id":9' }] },
+      '{"name":"\\"id\\":9\\"","id":9223372036854775807}',
+      { name: '"id":9"' },
+      { after: [...PLANTS, { id: 9223372036854775807n, name: '"id":9"' }] },
     ],
     ['an id that is too large', 'POST /plants', '{"id":9223372036854775808,"name":""}', 40002],
     ['an id that is not an integer', 'POST /plants', '{"id":1.5,"name":""}', 40002],
