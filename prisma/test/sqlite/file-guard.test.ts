@@ -25,9 +25,10 @@ const moved = {
 test.each(['', '-wal', '-shm'])(
   'after plants.db%s was moved, writes are rejected until it is put back, and after it was replaced also reads',
   async (suffix) => {
-    const { file, url, write, prisma, close } = await openNewDatabase()
+    const { file, url, write, prisma, probe, close } = await openNewDatabase()
     await write('1')
     renameSync(file + suffix, `${file}-elsewhere`)
+    await expect(probe()).rejects.toMatchObject(moved)
     await expect(write('2')).rejects.toMatchObject(moved)
     await expect(prisma.plant.updateMany({ data: { name: 'Hedera' } })).rejects.toMatchObject(moved)
     expect(await prisma.plant.count()).toBe(1)

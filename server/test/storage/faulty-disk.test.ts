@@ -9,7 +9,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runSql, writeNewDatabase } from '../../../test/helpers/database/databases.ts'
 import * as disks from '../../../test/helpers/database/disks.ts'
-import { until } from '../../../test/helpers/programs.ts'
+import { root, runProgram, until } from '../../../test/helpers/programs.ts'
 import {
   runCommand,
   spawnCommand,
@@ -56,6 +56,18 @@ testFaulty('on a disk without shared memory, serve says so', async () => {
   const stderr = expect.stringContaining(UNSUITABLE)
   expect(await runCommand(['serve'], environment)).toMatchObject({ exitCode: 1, stderr })
 })
+
+testFaulty(
+  'the folder of a database that is created with it survives a power failure, or it is not created',
+  async () => {
+    const file = path.join(temporaryFolder(), 'data/plants.db')
+    const engine = JSON.stringify(`${root}prisma/src/sqlite/engine.ts`)
+    const code = `const { createEngine } = await import(${engine}); await createEngine(${JSON.stringify(file)}, true).create()`
+    const options = { env: { ...process.env, ...onFaultyDisk({ FOLDER_ERRNO: EIO }) } }
+    const result = await runProgram([process.execPath, '--input-type=module', '--eval', code], options)
+    expect(result).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('StorageError') })
+  },
+)
 
 testFaulty('on FUSE, serve starts with a warning', async () => {
   const { file, url } = temporaryDatabase()
