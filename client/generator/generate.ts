@@ -2,8 +2,7 @@ import { errorCatalogue, errorMessages, limits } from '@plant-store/contract'
 import { readContract } from './model.ts'
 import { generateRequests } from './requests.ts'
 import { generateRoutes } from './routes.ts'
-import { generateTypes } from './types.ts'
-import { comment } from './typescript.ts'
+import { comment, generateTypes } from './types.ts'
 
 const header = '// Generated from the contract by `npm run generate`. Do not edit.\n\n'
 

@@ -8,9 +8,8 @@ import {
   type Operation,
   rejectContract,
 } from '@plant-store/contract/openapi'
-import type { Int64s } from '../src/wire/json.ts'
 
-/** A JSON Schema with the components that it refers to, in their places. */
+/** A JSON Schema with the component that it refers to, in its place. */
 export interface Schema extends JsonSchema {
   /** The name of the component that this is; undefined if it is none. */
   readonly component?: string
@@ -45,14 +44,13 @@ export function readContract(contract: Record<string, unknown>) {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => readOperation(operation, method.toUpperCase(), path)),
   )
-  if (operations.length === 0) rejectContract('The contract', 'has no operation; add one')
   return { operations, components: components.schemas as Record<string, Schema> }
 }
 
 function readOperation(operation: Operation, method: string, path: string) {
-  const { operationId: name, deprecated = false, requestBody, parameters } = operation
-  if (RESERVED_NAMES.includes(name)) rejectContract(name, 'the SDK uses this name; rename the operation')
-  if (!/^[a-z]\w*$/.test(name)) rejectContract(name, 'must be a name such as getPlant; rename the operation')
+  const { operationId: name, requestBody, parameters } = operation
+  if (RESERVED_NAMES.includes(name) || !/^[a-z]\w*$/.test(name))
+    rejectContract(name, 'must be a name such as getPlant that the SDK itself does not use; rename the operation')
   const [status = '', success] = Object.entries(operation.responses).find(([each]) => each.startsWith('2')) ?? []
   const body = requestBody?.content['application/json'].schema as Schema | undefined
   const inTarget = parameters.map(({ in: part, required = false, schema, ...own }): Field => {
@@ -62,7 +60,6 @@ function readOperation(operation: Operation, method: string, path: string) {
     name,
     method,
     path,
-    deprecated,
     description: operation.description || operation.summary || name,
     // The input: path, query and body.
     fields: mergeFields(name, [...inTarget, ...fieldsOf(body ?? {})]),
@@ -79,27 +76,20 @@ function readOperation(operation: Operation, method: string, path: string) {
   }
 }
 
-/** Makes one field of those that have the same name in the path and the body; any other two would be confused. */
+/** Makes one field of an int64 that the path and the body have; any other two of one name would be confused. */
 function mergeFields(operation: string, fields: readonly Field[]): Field[] {
-  const merged = new Map<string, Field>()
-  for (const field of fields) {
-    const other = merged.get(field.name) ?? { ...field, parts: [] }
-    const parts = [...other.parts, ...field.parts]
-    if (parts.length > 1 && (parts.includes('query') || typeOf(field.schema) !== typeOf(other.schema))) {
-      const clash = `the ${parts.join(' and the ')} have a field of this name`
-      rejectContract(`${operation}: ${field.name}`, `${clash}; rename one, since the input of the SDK is one object`)
-    }
-    merged.set(field.name, { ...field, parts, required: field.required || other.required })
-  }
-  return [...merged.values()]
+  return [...Map.groupBy(fields, ({ name }) => name)].map(([name, same]) => {
+    const parts = same.flatMap((field) => field.parts)
+    const isId = !parts.includes('query') && same.every(({ schema }) => isInt64(schema) && !schema.isNullable)
+    const clash = `the ${parts.join(' and the ')} have a field of this name; rename one, since the input of the SDK is one object`
+    if (parts.length > 1 && !isId) rejectContract(`${operation}: ${name}`, clash)
+    return { ...(same.at(-1) as Field), parts, required: same.some(({ required }) => required) }
+  })
 }
 
-function typeOf({ type, format, enum: values, isNullable }: Schema): string {
-  return JSON.stringify([type, format, values, isNullable])
-}
-
-/** Lists the fields of an object, as those of a body. */
-export function fieldsOf({ properties = {}, required = [] }: Schema): Field[] {
+/** Lists the fields of an object, or of the objects of a list, as those of a body. */
+export function fieldsOf({ items, ...own }: Schema): Field[] {
+  const { properties = {}, required = [] } = items ?? own
   return Object.entries(properties).map(([name, schema]) => {
     return { name, parts: ['body'], required: required.includes(name), schema }
   })
@@ -115,18 +105,9 @@ function resolve<TPart>(part: TPart, components: Components): TPart {
   })
 }
 
-/** Lists the components that a schema consists of, by name. */
-export function componentsOf({ component, items, properties = {} }: Schema): string[] {
-  const parts = [items ?? [], Object.values(properties)].flat()
-  return [component ?? [], parts.flatMap(componentsOf)].flat()
-}
-
-/** Where the values of a schema have int64s, as the exact JSON of the SDK takes it; undefined if nowhere. */
-export function int64sOf({ items, properties = {}, ...own }: Schema): Int64s | undefined {
-  if (isInt64(own)) return true
-  if (items) return int64sOf(items)
-  const fields = Object.entries(properties).map(([name, field]) => [name, int64sOf(field)] as const)
-  const found = fields.filter((field): field is [string, Int64s] => field[1] !== undefined)
+/** Returns which fields are int64s, as the exact JSON of the SDK takes it; undefined if none is. */
+export function int64sOf(fields: readonly Field[]): Readonly<Record<string, true>> | undefined {
+  const found = fields.filter(({ schema }) => isInt64(schema)).map(({ name }) => [name, true])
   return found.length > 0 ? Object.fromEntries(found) : undefined
 }
 

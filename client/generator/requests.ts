@@ -1,5 +1,4 @@
-import type { JsonSchema } from '@plant-store/contract/openapi'
-import { type Field, fieldsOf, isInt64, type OperationModel, type Schema } from './model.ts'
+import { type Field, isInt64, type OperationModel, type Schema } from './model.ts'
 
 /** Generates what the service accepts of each operation, for the fake. */
 export function generateRequests(operations: readonly OperationModel[]): string {
@@ -26,22 +25,15 @@ function rulesOf(fields: readonly Field[]): object {
 
 /** Returns what the service accepts as a value, and its message about any other. */
 function ruleOf(schema: Schema): object {
-  const { type = '', isNullable, enum: values, items, properties, ...own } = schema
+  const { type = '', isNullable, ...own } = schema
   const [minimum, maximum] = isInt64(schema) ? [-(2n ** 63n), 2n ** 63n - 1n] : [own['minimum'], own['maximum']]
   const range = maximum === undefined ? '' : ` between ${minimum} and ${maximum}`
-  const article = /^[aio]/.test(type) ? 'an' : 'a'
+  const article = type === 'integer' ? 'an' : 'a'
   return {
     types: [isInt64(schema) ? 'int64' : type, isNullable ? 'null' : []].flat(),
-    values,
-    items: items && ruleOf(items),
-    fields: properties && rulesOf(fieldsOf(schema)),
-    minimum: own['minimum'] ?? own['minLength'] ?? own['minItems'],
-    maximum: own['maximum'] ?? own['maxLength'] ?? own['maxItems'],
-    above: own['exclusiveMinimum'],
-    below: own['exclusiveMaximum'],
-    patterns: [own, (own['allOf'] ?? []) as JsonSchema[]].flat().flatMap((each: JsonSchema) => each['pattern'] ?? []),
-    message: values
-      ? `must be ${values.map((each) => `"${each}"`).join(' or ')}`
-      : `must be ${article} ${type}${range}${isInt64(schema) ? ' (int64)' : ''}`,
+    minimum: own['minimum'] ?? own['minLength'],
+    maximum: own['maximum'] ?? own['maxLength'],
+    patterns: [own['pattern'] ?? []].flat(),
+    message: `must be ${article} ${type}${range}${isInt64(schema) ? ' (int64)' : ''}`,
   }
 }

@@ -52,8 +52,7 @@ const REPEATABLE =
 
 const FAILURES = 'a failure is a 4xx or 5xx with ErrorSchema, or the 304 of a GET with c.noBody()'
 /** What an operation can have, of all that ts-rest knows. */
-const KEYS =
-  'method path summary description deprecated pathParams query body responses metadata strictStatusCodes'.split(' ')
+const KEYS = 'method path summary description pathParams query body responses metadata strictStatusCodes'.split(' ')
 
 /** A path of text and `:name`, each a whole segment. */
 const PATH = /^(\/(:\w+|[\w.~-]+)?)+$/
@@ -191,7 +190,6 @@ function describeOperation(route: Route, template: string, components: Component
     summary: route.summary,
     description: [route.description, ofPath, ofQuery, repetition].filter(Boolean).join('\n\n'),
     tags: group && [group.name],
-    deprecated: route.deprecated,
     // The scope that the token must have.
     security: [{ bearer: [scope] }] as const,
     // Whether a client may send it again after a failure in which it may have been processed.
@@ -216,8 +214,8 @@ function describeParameters(kind: 'path' | 'query', route: Route, components: Co
   const isOfPath = [Object.keys(properties), required].every((each) => each.toSorted().join() === inPath.join())
   if (kind === 'path' && !isOfPath) rejectContract(place, `must have the parameters of ${route.path}, all required`)
   return Object.entries(properties).map(([name, schema]) => {
-    const { description, deprecated } = schema
-    return { in: kind, name, required: required.includes(name) || undefined, description, deprecated, schema }
+    const { description } = schema
+    return { in: kind, name, required: required.includes(name) || undefined, description, schema }
   })
 }
 

@@ -12,15 +12,9 @@ interface Rule {
   readonly required?: boolean
   /** Types of JSON Schema, or `int64`. */
   readonly types: readonly string[]
-  readonly values?: readonly unknown[]
-  readonly items?: Rule
-  readonly fields?: Rules
-  /** The limits of a number, or of the length of a text or a list. */
+  /** The limits of a number, or of the length of a text. */
   readonly minimum?: number
   readonly maximum?: number
-  /** The same, where the limit itself is invalid. */
-  readonly above?: number
-  readonly below?: number
   readonly patterns: readonly string[]
   /** What it says about another value. */
   readonly message: string
@@ -87,36 +81,32 @@ function readText(text: string, { types: [type] }: Rule): unknown {
 /** Checks the fields of a part of a request, and returns those that it has. Names all that are wrong, as the service does. */
 function checkFields(error: ErrorName, rules: Rules, read: (name: string, rule: Rule) => unknown): object {
   const values = Object.entries(rules).map(([name, rule]) => [name, read(name, rule), rule] as const)
-  const wrong = values.flatMap(([name, value, rule]) => explain(name, value, rule))
+  const wrong = values.flatMap(([name, value, rule]) => {
+    const reason = explain(value, rule)
+    return reason ? [`${name}: ${reason}`] : []
+  })
   const more = wrong.length > limits.issues ? [`and ${wrong.length - limits.issues} more`] : []
   if (wrong.length > 0) rejectRequest(error, [...wrong.slice(0, limits.issues), ...more].join('; '))
   return Object.fromEntries(values.filter(([, value]) => value !== undefined))
 }
 
-/** Explains what is wrong with a value at a path, in the words of the service; empty if nothing is. */
-function explain(path: string, value: unknown, rule: Rule): string[] {
-  const { required, types, values = [value], items, fields = items ? Object(value) : {}, message } = rule
-  if (value === undefined) return required ? [`${path}: is required`] : []
-  if (!typesOf(value).some((type) => types.includes(type)) || !values.includes(value)) return [`${path}: ${message}`]
-  if (value === null) return []
-  const parts = Object.keys(fields).flatMap((key) =>
-    explain(`${path}.${key}`, Object(value)[key], items ?? fields[key]),
-  )
+/** Returns what is wrong with a value, in the words of the service; undefined if nothing is. */
+function explain(value: unknown, rule: Rule): string | undefined {
+  const { required, types, message } = rule
+  if (value === undefined) return required ? 'is required' : undefined
+  if (!typesOf(value).some((type) => types.includes(type))) return message
   const inexact = typeof value === 'string' ? whyNotExact(value) : undefined
-  const reason = inexact ?? (isMatch(value, rule) ? undefined : message)
-  return reason ? [...parts, `${path}: ${reason}`] : parts
+  return inexact ?? (value === null || isMatch(value, rule) ? undefined : message)
 }
 
 /** Lists the types of a value, as those of a rule. */
 function typesOf(value: unknown): string[] {
-  if (Array.isArray(value)) return ['array']
   if (typeof value !== 'bigint' && !Number.isSafeInteger(value)) return [value === null ? 'null' : typeof value]
   return ['number', 'integer', ...(toInt64(value) === undefined ? [] : ['int64'])]
 }
 
 /** Whether a value has the size and the patterns of its rule. */
-function isMatch(value: unknown, { minimum = -Infinity, maximum = Infinity, above, below, patterns }: Rule): boolean {
+function isMatch(value: unknown, { minimum = -Infinity, maximum = Infinity, patterns }: Rule): boolean {
   const size = Object(value).length ?? value
-  const isOutside = size < minimum || size > maximum || size <= Number(above) || size >= Number(below)
-  return !isOutside && patterns.every((pattern) => new RegExp(pattern, 'u').test(String(value)))
+  return size >= minimum && size <= maximum && patterns.every((pattern) => new RegExp(pattern, 'u').test(String(value)))
 }

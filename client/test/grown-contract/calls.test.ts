@@ -9,7 +9,7 @@ import { breakOff, type Handler, respondError, startTinyServer } from '../helper
 
 const putBeds = {
   ...{ method: 'PUT', path: '/beds', metadata: { scope: 'write' } },
-  body: z.object({ ids: z.array(Int64Schema) }),
+  body: z.object({ id: Int64Schema }),
   responses: { 200: z.object({}), 401: ErrorSchema, 503: ErrorSchema },
 }
 const addBeds = { ...putBeds, method: 'POST', metadata: { scope: 'write', idempotent: false } }
@@ -32,7 +32,7 @@ describe('an operation that is not safe to repeat is sent again only if it certa
   ])('after %s it is sent %d times', async (_, attempts, handler, own) => {
     await using server = await startTinyServer(handler)
     const { safe } = sdk.createClient({ baseUrl: server.url, token: 'pst_test', retries: 1, ...own })
-    const calls = [safe['addBeds']?.({ ids: [] }), safe['removeBeds']?.({ ids: [] })]
+    const calls = [safe['addBeds']?.({ id: 1 }), safe['removeBeds']?.({ id: 1 })]
     expect(await Promise.all(calls)).toMatchObject([{ error: { attempts } }, { error: { attempts } }])
   })
 })
