@@ -29,26 +29,20 @@ const outputs = [
   ...['sqlite', 'postgresql'].map((engine) => `prisma/src/generated/${engine}/client.ts`),
 ]
 const stamp = `${root}node_modules/.cache/set-up/fingerprint`
-if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== fingerprint()) {
+// Some packages are for one kind of machine.
+const hash = createHash('sha256').update(`${process.platform} ${process.arch}`)
+for (const file of inputs) hash.update(readFileSync(root + file))
+const fingerprint = hash.digest('hex')
+const isSetUp = existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint
+if (!isSetUp || !outputs.every((file) => existsSync(root + file))) {
   rmSync(stamp, { force: true })
   console.error('Installing the packages: about half a minute, later a few seconds.')
   // To standard error: standard output is that of the command that needs the set-up.
   run(node, ['scripts/pnpm.mjs', 'install', '--frozen-lockfile', '--prefer-offline'], ['inherit', 2, 2])
   run('npm', ['--prefix', 'prisma', 'run', '--silent', 'generate'])
   mkdirSync(path.dirname(stamp), { recursive: true })
-  writeFileSync(stamp, fingerprint())
+  writeFileSync(stamp, fingerprint)
 }
 linkNode(node)
 // The compiler finds out itself what has changed, in a tenth of a second, and says so.
 if (!process.argv.includes('--no-build')) run(node, ['server/scripts/build.mjs'], ['inherit', 2, 2])
-
-/** Returns a hash of what the set-up reads, and of what it writes. */
-function fingerprint() {
-  // Some packages are for one kind of machine.
-  const hash = createHash('sha256').update(`${process.platform} ${process.arch}`)
-  for (const file of [...inputs, ...outputs]) {
-    hash.update(`\n${file} ${existsSync(root + file)}\n`)
-    if (path.extname(file) && existsSync(root + file)) hash.update(readFileSync(root + file))
-  }
-  return hash.digest('hex')
-}
