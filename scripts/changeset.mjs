@@ -7,7 +7,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { root, run } from './run.mjs'
 
 const parameters = process.argv.slice(2)
-run('npm', ['run', '--silent', 'setup'], 'inherit')
 run(`${root}node_modules/.bin/changeset`, parameters, 'inherit')
 if (parameters[0] === 'version') {
   for (const name of ['client', 'contract']) writeVersion(name)
