@@ -50,31 +50,28 @@ async function connect(address: Address): Promise<SqlDriverAdapter> {
   })
 }
 
-/** PostgreSQL's numbers of the types "char" and text. */
+/** PostgreSQL's numbers of the type "char", and of its array, which no query of the engine returns. */
 const CHAR = 18
-const TEXT = 25
+const CHARS = 1002
 
 /**
  * Lets the driver adapter read columns of the type "char", which PostgreSQL's catalogue has and the adapter rejects.
  *
- * @param pool one connection, used for one query after the other
- * @returns restores the type in the result of the last query: the engine accepts no other
+ * @returns restores the type in a result: the engine accepts no other
  */
 function readCharColumns(pool: pg.Pool): (result: SqlResultSet) => SqlResultSet {
-  let isChar: boolean[] = []
   const query = pool.query.bind(pool) as (config: pg.QueryArrayConfig) => Promise<pg.QueryArrayResult>
   const queryAndRelabel = async (config: pg.QueryArrayConfig) => {
     const result = await query(config)
-    // A script returns one result for each statement.
-    const fields = Array.isArray(result) ? [] : result.fields
-    isChar = fields.map(({ dataTypeID }) => dataTypeID === CHAR)
-    for (const field of fields) if (field.dataTypeID === CHAR) field.dataTypeID = TEXT
+    // A script returns one result for each statement, without fields.
+    for (const field of result.fields ?? []) if (field.dataTypeID === CHAR) field.dataTypeID = CHARS
     return result
   }
   Object.assign(pool, { query: queryAndRelabel })
+  const { Character, CharacterArray } = ColumnTypeEnum
   return (result) => ({
     ...result,
-    columnTypes: result.columnTypes.map((type, index) => (isChar[index] ? ColumnTypeEnum.Character : type)),
+    columnTypes: result.columnTypes.map((type) => (type === CharacterArray ? Character : type)),
   })
 }
 
