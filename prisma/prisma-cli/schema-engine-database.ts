@@ -28,16 +28,12 @@ export function noMigrationsYet(error: unknown): SqlResultSet {
 }
 
 /**
- * Returns a DATABASE_URL as the Prisma command line reads it, percent-encoded and without its password and parameters:
- * it is an argument of the schema engine, which every user of the machine can read. The engine takes the rest from the
- * environment.
+ * Returns a DATABASE_URL as the Prisma command line shows it, with host, port and database alone: it is an argument of the
+ * schema engine, which every user of the machine can read. The engine takes the rest from the environment.
  */
 export function argumentUrl(value: string | undefined): string {
   if (value === undefined || !isPostgresqlUrl(value)) return pathToFileURL(databaseFile(databaseUrl(value))).href
-  const { host, port, database, user } = readAddress(value).config
-  const userInfo = user === '' ? '' : `${encodeURIComponent(user)}@`
-  const isFolder = host.startsWith('/')
-  const name = isFolder ? 'localhost' : host.includes(':') ? `[${host}]` : host
-  const parameters = isFolder ? `?host=${encodeURIComponent(host)}` : ''
-  return `postgresql://${userInfo}${name}:${port}/${encodeURIComponent(database)}${parameters}`
+  const { host, port, database } = readAddress(value).config
+  const name = host.startsWith('/') ? 'localhost' : host.includes(':') ? `[${host}]` : host
+  return `postgresql://${name}:${port}/${encodeURIComponent(database)}`
 }
