@@ -28,9 +28,10 @@ export default defineConfig({
 async function readUrl(): Promise<string> {
   if (!needsDatabase) return argumentUrl(undefined)
   if (command !== 'studio') return argumentUrl(DATABASE_URL)
-  const { hasDisplay, prepareStudio, protectStudio } = await import('./prisma-cli/studio.ts')
+  const { prepareStudio, protectStudio } = await import('./prisma-cli/studio.ts')
   protectStudio()
-  if (!hasDisplay(process.env)) process.env['BROWSER'] ??= 'none'
+  // On a machine without a display, Studio would start a browser for terminals.
+  process.env['BROWSER'] ??= 'none'
   try {
     return await prepareStudio(databaseUrl(DATABASE_URL))
   } catch (error) {

@@ -19,11 +19,6 @@ export function protectStudio(): void {
   http.createServer = create as typeof createServer
 }
 
-/** Returns whether this machine can show a browser. Studio would start one, or a browser for terminals. */
-export function hasDisplay({ DISPLAY, WAYLAND_DISPLAY, WSL_DISTRO_NAME }: NodeJS.ProcessEnv): boolean {
-  return process.platform !== 'linux' || Boolean(DISPLAY || WAYLAND_DISPLAY || WSL_DISTRO_NAME)
-}
-
 /**
  * Returns the URL of a database for Studio, which rejects parameters of others: it reads the rest from the environment.
  *
