@@ -64,6 +64,19 @@ test('a plant is stored once, and its id is taken for others: in one batch, or i
   expect(await database.plants.read(one.account, { limit: 9, until: first.last })).toEqual({ ...first, more: false })
 })
 
+test('Prisma Client changes plants by account and id, and no transaction has several of its statements', async () => {
+  const { prisma } = await openClient(url)
+  const account = newAccount()
+  const where = (id: number) => ({ account, id: String(id) })
+  await prisma.plant.createMany({ data: [1, 2].map((id) => ({ ...where(id), name: `plant ${id}` })) })
+  expect(await prisma.plant.updateManyAndReturn({ where: where(1), data: { tag: 'fern' } })).toMatchObject([where(1)])
+  expect(await prisma.plant.deleteMany({ where: where(2) })).toEqual({ count: 1 })
+  const both = prisma.$transaction([prisma.plant.deleteMany(), prisma.plant.deleteMany()])
+  await expect(both).rejects.toThrow('Transactions are not supported')
+  const found = [1, 2, 3].map((id) => prisma.plant.findFirst({ where: where(id) }))
+  expect(await Promise.all(found)).toMatchObject([{ name: 'plant 1', tag: 'fern' }, null, null])
+})
+
 test('a plant that is deleted before it can be compared is stored again, three times at most', async () => {
   const opened = await openClient(url)
   const { statements } = await loadEngine(url)

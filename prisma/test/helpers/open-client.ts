@@ -12,13 +12,8 @@ export type TestClient = OpenedDatabase & { prisma: PrismaClient }
 export async function openClient(url: string, patience = 60_000): Promise<TestClient> {
   const { open } = await loadEngine(url)
   const opened = await open(patience)
-  let isOpen = true
-  const close = async () => {
-    if (isOpen) await opened.close()
-    isOpen = false
-  }
-  onTestFinished(close)
-  return { ...opened, close, prisma: opened.prisma as PrismaClient }
+  onTestFinished(opened.close)
+  return { ...opened, prisma: opened.prisma as PrismaClient }
 }
 
 /** Returns the message of the StorageError that an action fails with; `done`: it does not fail. */
@@ -39,7 +34,7 @@ export async function newMigrated(): Promise<{ file: string; url: string }> {
 }
 
 /** Creates a SQLite database and connects Prisma Client to it. */
-export async function openNewClient(patience?: number): Promise<TestClient & { file: string; url: string }> {
+export async function openNewClient(): Promise<TestClient & { file: string; url: string }> {
   const database = await newMigrated()
-  return { ...database, ...(await openClient(database.url, patience)) }
+  return { ...database, ...(await openClient(database.url)) }
 }
