@@ -1,6 +1,7 @@
 /** Apps of parts of the service: lists of which a piece cannot be read, and what the contract may grow by. */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { StorageError } from '@plant-store/prisma'
 import { initContract } from '@ts-rest/core'
 import type { Response } from 'express'
@@ -10,8 +11,8 @@ import { createRequestsInFlight } from '../../src/connections/places.ts'
 import { readBody } from '../../src/requests/body.ts'
 import { createHeadCheck } from '../../src/requests/head.ts'
 import { asBody, type NextPiece } from '../../src/requests/responses.ts'
-import { openSocket } from '../helpers/connection.ts'
-import { get, KEEP_ALIVE } from '../helpers/requests.ts'
+import { openSocket, readAll } from '../helpers/connection.ts'
+import { get, KEEP_ALIVE, postHead } from '../helpers/requests.ts'
 import { serveApp } from '../helpers/serve-app.ts'
 
 function failAfter(...pieces: string[]): NextPiece {
@@ -90,6 +91,22 @@ test('a request whose client disconnects before its body has arrived is not in f
   await until(() => requestsInFlight.count() === 1, 5_000)
   socket.resetAndDestroy()
   await until(() => requestsInFlight.count() === 0, 5_000)
+})
+
+test('a client that sends on after the response can read it', async () => {
+  // The connection lingers until the client ends it.
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { promise: sent, resolve } = Promise.withResolvers<void>()
+  const url = await serveApp((app) => app.use((_request, response) => response.once('finish', resolve).json('early')))
+  const socket = await openSocket(url)
+  socket.pause().write(postHead({ 'Content-Length': '1000000' }))
+  await sent
+  for (let count = 0; count < 3; count++) {
+    socket.write('{')
+    await sleep(20)
+  }
+  expect(await readAll(socket)).toMatch(/"early"$/)
 })
 
 const routes = [
