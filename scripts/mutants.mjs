@@ -11,16 +11,20 @@ import path from 'node:path'
 import { parseAst } from 'vitest/node'
 import { fail, root, run, start } from './run.mjs'
 
-/** What `vitest run` gets for a folder of sources: first what takes seconds, then more and more of what reaches it. */
+/**
+ * What `vitest run` gets for a folder of sources: first what takes seconds, then more and more of what reaches it, at last
+ * with the long tests.
+ */
 const TESTS = {
   'contract/src/': ['contract/test/ server/test/requests/bodies', 'client/test/service/ test/operations/'],
   'prisma/src/postgresql/': [
     'prisma/test/database/ prisma/test/orders/pool prisma/test/postgresql/',
-    'prisma/test/promises server/test/plants/ server/test/storage/',
+    'prisma/test/promises server/test/plants/ server/test/storage/postgresql',
   ],
   'prisma/src/': [
-    '--project=sqlite prisma/test/database/ prisma/test/patience prisma/test/sqlite/',
-    'prisma/test/migration/mi prisma/test/orders/ prisma/test/promises server/test/plants/ server/test/storage/',
+    '--project=sqlite prisma/test/database/ prisma/test/sqlite/',
+    'prisma/test/migration/mi prisma/test/orders/ prisma/test/promises server/test/plants/',
+    '--project=sqlite server/test/storage/',
   ],
   'server/src/': [
     '--project=sqlite server/test/plants/ server/test/requests/',
@@ -48,7 +52,7 @@ for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM']) process.once(signal, () =>
 run('git', ['worktree', 'add', '--quiet', '--detach', copy])
 await succeeds('npm', ['run', '--silent', 'setup'])
 for (const tests of Object.values(TESTS).flat())
-  if (!(await passes(tests))) fail(`Without a mutant, these tests fail: ${tests}`)
+  if (!(await passes(tests, true))) fail(`Without a mutant, these tests fail: ${tests}`)
 
 const rank = (mutant) => hash('sha256', `${seed} ${JSON.stringify(mutant)}`)
 const mutants = readingOrder().flatMap((file) => [...mutantsOf(file)])
@@ -62,8 +66,8 @@ for (const { file, from, to, after } of mutants) {
   writeFileSync(copy + file, source.slice(0, from) + after + source.slice(to))
   if (await succeeds('node_modules/.bin/tsc', [])) {
     let isAlive = true
-    for (const tests of TESTS[Object.keys(TESTS).find((folder) => file.startsWith(folder))])
-      isAlive &&= await passes(tests)
+    const stages = TESTS[Object.keys(TESTS).find((folder) => file.startsWith(folder))]
+    for (const tests of stages) isAlive &&= await passes(tests, tests === stages.at(-1))
     made += 1
     process.stderr.write('.')
     if (isAlive) {
@@ -112,14 +116,15 @@ function mutantsOf(file) {
 }
 
 /** Hooks and tests that hang because of a mutant end long before the limits that a busy machine needs. */
-function passes(tests) {
+function passes(tests, isLong) {
   const limited = ['--bail=1', '--max-workers=2', '--test-timeout=60000', '--hook-timeout=60000', ...tests.split(' ')]
-  return succeeds('node_modules/.bin/vitest', ['run', ...limited])
+  return succeeds('node_modules/.bin/vitest', ['run', ...limited], isLong && { PLANT_STORE_LONG_TESTS: '1' })
 }
 
 /** Says whether a program ends with 0 in the copy, in time. What it has started ends with it. */
-async function succeeds(program, parameters) {
-  const child = spawn(program, parameters, { cwd: copy, stdio: 'ignore', detached: true })
+async function succeeds(program, parameters, more) {
+  const env = { ...process.env, ...more }
+  const child = spawn(program, parameters, { cwd: copy, env, stdio: 'ignore', detached: true })
   stop = () => process.kill(-child.pid, 'SIGKILL')
   const timer = setTimeout(stop, LIMIT)
   const [code] = await once(child, 'exit')
