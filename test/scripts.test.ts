@@ -19,6 +19,8 @@ test('every script of the root sets up, except those that need no packages or ru
   const setsUp = /^(node scripts\/setup\.mjs|npm run --silent setup)\b/
   const others = Object.keys(manifest.scripts).filter((name) => !setsUp.test(manifest.scripts[name]))
   expect(others.sort().join(' ')).toBe('audit check clean sbom')
+  // Corepack's npm would not run where these name pnpm.
+  expect([manifest.packageManager, manifest.devEngines?.packageManager]).toEqual([undefined, undefined])
 })
 
 test('npm run typecheck checks every file of the packages and the tests, and takes --watch', () => {

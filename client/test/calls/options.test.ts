@@ -113,7 +113,7 @@ describe('the input of a call', () => {
   const ids = [2 ** 53, -(2 ** 53), 1.5, null, true, 2n ** 63n, -(2n ** 63n) - 1n, ...texts]
   const otherQueries = [new URLSearchParams('limit=5'), new AbortController().signal, 'limit=5']
   const unsafeTexts = ['\uD800', 'a\uDC00b', '\uDC00\uD800', '\0']
-  const notJson = [() => 'fig', Symbol('fig'), new Date(0), new Map(), Object('fig')]
+  const notJson = [() => 'fig', Symbol('fig'), new Date(0), new Map(), Object('fig'), { toJSON: () => undefined }]
   const inexact = [[1, { a: 2 ** 53 }], 2 ** 53]
   const withTag = (tag: unknown) => ({ id: 1, name: '', tag })
   test.each<[detail: string, operation: 'getPlants' | 'createPlant', inputs: unknown[]]>([

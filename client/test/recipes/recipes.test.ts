@@ -79,7 +79,7 @@ pages.subscribe(() => {})
 const read = async (request) => (await request).data.pages.map((page) => page.plants.length)
 const results = [await read(pages.refetch())]
 while (pages.getCurrentResult().hasNextPage) results.push(await read(pages.fetchNextPage()))
-await new MutationObserver(queries, plants.create).mutate({ id: 121, name: 'Aloe' })
+await new MutationObserver(queries, plants.create).mutate(JSON.parse(JSON.stringify({ id: '121', name: 'Aloe' })))
 results.push(await read(pages.refetch()))
 console.log(JSON.stringify({ results, sizes }))
 process.exit()

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { connect } from '../../../test/helpers/database/databases.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { loadEngine } from '../../src/address.ts'
@@ -8,7 +8,10 @@ import { openNewClient } from '../helpers/open-client.ts'
 
 test('the log shrinks after a program that has kept it open, what reads cannot write, and texts have no parameters', async () => {
   const { file, url, prisma } = await openNewClient()
+  // What is loaded into the server, such as a tracer, is not loaded into its threads.
+  vi.stubEnv('NODE_OPTIONS', '--import=data:text/javascript,process.exit(1)')
   const { send, close } = await openWriter(file)
+  vi.unstubAllEnvs()
   expect((await send('run', 'PRAGMA journal_size_limit')).rows).toEqual([[64_000_000n]])
   await close()
   expect(await prisma.$queryRawUnsafe(`SELECT '$10' AS price WHERE ? = 1`, 1)).toEqual([{ price: '$10' }])

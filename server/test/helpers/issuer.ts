@@ -58,7 +58,8 @@ export async function startTokenIssuer(
   const http = createServer((request, response) => {
     keyServer.fetches++
     if (keyServer.respond) keyServer.respond(request, response)
-    else response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: keyServer.keys }))
+    // Some publish it with a byte order mark.
+    else response.setHeader('content-type', 'application/json').end(`\ufeff${JSON.stringify({ keys: keyServer.keys })}`)
   })
   await once(http.listen(0, '127.0.0.1'), 'listening')
   afterFile(() => {
