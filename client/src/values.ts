@@ -78,7 +78,8 @@ export function parseId(value: string | bigint | number): bigint | InvalidId {
 
 /** Returns an int64 as a bigint; undefined if a value is not one in decimal digits, a bigint, or a safe integer. */
 export function toInt64(value: unknown): bigint | undefined {
-  const text = typeof value === 'number' && !Number.isSafeInteger(value) ? '' : String(value)
+  // A list or an object may have text that is an id.
+  const text = /string|bigint/.test(typeof value) || Number.isSafeInteger(value) ? String(value) : ''
   // A text of many digits would take `BigInt` long.
   const id = /^-?0*\d{1,19}$/.test(text) ? BigInt(text) : undefined
   return id === undefined || BigInt.asIntN(64, id) === id ? id : undefined

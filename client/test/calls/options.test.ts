@@ -110,7 +110,7 @@ describe('the input of a call', () => {
   const INT64 = 'id: must be a bigint, a safe integer or digits (int64)'
   const page = `page: is not one of ${QUERY}${hint}`
   const texts = ['', ' 1', '1.0', '0x1', `${2n ** 63n}`]
-  const ids = [2 ** 53, -(2 ** 53), 1.5, null, true, 2n ** 63n, -(2n ** 63n) - 1n, ...texts]
+  const ids = [2 ** 53, -(2 ** 53), 1.5, null, true, Object(1), 2n ** 63n, -(2n ** 63n) - 1n, ...texts]
   const otherQueries = [new URLSearchParams('limit=5'), new AbortController().signal, 'limit=5']
   const unsafeTexts = ['\uD800', 'a\uDC00b', '\uDC00\uD800', '\0']
   const notJson = [() => 'fig', Symbol('fig'), new Date(0), new Map(), Object('fig'), { toJSON: () => undefined }]
@@ -304,7 +304,7 @@ test('an id is an int64 as a bigint, digits or a safe integer, and parseId says 
   }
   const texts = ',-, 1,1 ,+1,0x10,1.0,1e3,١,1\n,abc'.split(',')
   const invalid = {
-    'not-an-integer': [...texts, 2 ** 53, -1e30, 1.5, Number.NaN, null],
+    'not-an-integer': [...texts, 2 ** 53, -1e30, 1.5, Number.NaN, null, [1], Object(1)],
     'out-of-range': [min - 1n, String(min - 1n), String(-min), '9'.repeat(19), '9'.repeat(3_000_000)],
   }
   for (const [reason, values] of Object.entries(invalid)) {

@@ -32,6 +32,7 @@ const lines: [line: string | Buffer, reason?: string][] = [
   [' \uFEFF{"id":"0002","name":"a\u2028b\u2029c\u0085"} '],
   ['null', 'id: must be an integer'],
   ['[5]', 'id: must be an integer'],
+  ['{"id":[9007199254740993],"name":""}', 'id: must be an integer'],
   ['{"id":1.5,"name":""}', 'id: must be an integer'],
   ['{"id":9007199254740990.6,"name":""}', 'id: must be an integer'],
   ['{"id":"","name":""}', 'id: must be an integer'],
