@@ -116,7 +116,7 @@ export const SettingsSchema = z.object({
       'SQLite file, not percent-encoded, relative to the folder of .env; or a PostgreSQL database, such as postgresql://user:password@localhost:5432/plants. Required with NODE_ENV=production.',
     ),
   publicUrl: optional(publicUrl, 'https://plants.example.com').describe(
-    'Base URL that clients use, for links and the OpenAPI document. Default: as requested.',
+    'Base URL that clients use, for links and the OpenAPI document. Default: relative URLs.',
   ),
   logLevel: logLevel.prefault('info').describe(`${logLevels.join(', ')}. Only silent turns audit events off.`),
   nodeEnv: optional(mode, 'production').describe(
@@ -131,7 +131,7 @@ export const SettingsSchema = z.object({
     'Requests per token and time, in each process; above it, 429. All JSON Web Tokens of one subject count as one. Default: unlimited.',
   ),
   trustProxy: optional(proxies, '1').describe(
-    'Proxies trusted to report client addresses (X-Forwarded-For) and, for the OpenAPI document, X-Forwarded-Proto and X-Forwarded-Host: how many, or their addresses, such as 10.0.0.0/8,127.0.0.1.',
+    'Proxies trusted to report client addresses (X-Forwarded-For): how many, or their addresses, such as 10.0.0.0/8,127.0.0.1.',
   ),
   corsOrigins: optional(origins, 'https://app.example.com,http://localhost:5173').describe(
     'Origins whose pages may call the service from a browser.',

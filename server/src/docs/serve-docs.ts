@@ -1,16 +1,13 @@
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import type { Request, RequestHandler, Response } from 'express'
+import type { RequestHandler, Response } from 'express'
 import { ownCommand } from '../installation.ts'
 
 /** Of the page and its files: it loads from and calls only this server, and runs no inline script. */
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
-/** An origin without a user: what a client sends as `Host` is returned only if it is a host and a port. */
-const ORIGIN = /^https?:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i
 
 // The build copies both next to the compiled file. The sources find Swagger UI in its package.
 const PAGE_FOLDER = new URL('page/', import.meta.url)
@@ -28,23 +25,22 @@ const FILES = [
  * no token, so their files are read and hashed here, once: `express.static` reads the disk for each request, and its ETag
  * is the same for two versions of a file with one size and one time.
  *
- * @param publicUrl the server that the document names; default: the origin that it was requested from, which tools that
- *   import it take for the base URL
+ * @param publicUrl the server that the document names; default: the origin that has served it
  */
 export function createDocs(publicUrl: string | undefined): Readonly<Record<string, RequestHandler>> {
-  /** Without its servers. It is created once, which takes milliseconds: a client may ask with any number of hosts. */
-  let document: object | undefined
+  /** It is created once, which takes milliseconds. */
+  let document: Buffer | undefined
 
   // With the command that works here.
   const html = readFileSync(new URL('index.html', PAGE_FOLDER), 'utf8')
   const page = html.replace('plant-store</span>', `${ownCommand}</span>`)
   const files = FILES.map((file) => [path.basename(file.pathname), readFileSync(file)] as const)
   return {
-    '/openapi.json': async (request, response) => {
+    '/openapi.json': async (_request, response) => {
       const { createOpenApiDocument } = await import('@plant-store/contract/openapi')
-      document ??= createOpenApiDocument()
-      const servers = [{ url: publicUrl ?? requestedOrigin(request) }]
-      send(response.type('json'), Buffer.from(JSON.stringify({ ...document, servers })))
+      const servers = publicUrl && { servers: [{ url: publicUrl }] }
+      document ??= Buffer.from(JSON.stringify({ ...createOpenApiDocument(), ...servers }))
+      send(response.type('json'), document)
     },
     '/docs': createFileHandler('index.html', Buffer.from(page)),
     // The page names its files from the folder above. Relative, since a proxy may strip a prefix.
@@ -63,10 +59,4 @@ function createFileHandler(name: string, content: Buffer): RequestHandler {
 function send(response: Response, content: Buffer): void {
   // Express sends a 304 to a client that has this version, and an ETag where there is none.
   response.set({ 'Cache-Control': 'no-cache', 'Content-Security-Policy': PAGE_POLICY }).send(content)
-}
-
-/** Returns the origin that a client requested, as it says itself or a trusted proxy does; `/` if it is invalid. */
-function requestedOrigin({ protocol, host }: Request): string {
-  const origin = `${protocol}://${host ?? ''}`
-  return ORIGIN.test(origin) ? origin : '/'
 }
