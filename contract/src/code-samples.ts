@@ -1,9 +1,9 @@
 /** Shows how to call an operation: what readers of the document and of the page `/docs` copy. */
 import type { JsonSchema } from './json-schema.ts'
 
-/** A parameter as the document describes it. */
-interface Parameter {
-  readonly in: 'path' | 'query'
+/** A field of a request, as the document describes it. */
+interface Field {
+  readonly in: 'path' | 'query' | 'body'
   readonly name: string
   readonly schema: JsonSchema
 }
@@ -12,39 +12,28 @@ interface Parameter {
  * Writes a call of an operation with the SDK and one with curl, of each field that has an example.
  *
  * @param path with each parameter in braces
- * @param body undefined: it has none
  */
-export function writeSamples(
-  operation: string,
-  method: string,
-  path: string,
-  parameters: readonly Parameter[],
-  body: JsonSchema | undefined,
-) {
-  const examplesIn = (part: Parameter['in']) =>
-    examplesOf(parameters.filter((each) => each.in === part).map(({ name, schema }) => [name, schema]))
-  const [inPath, inQuery] = [examplesIn('path'), examplesIn('query')]
-  const inBody = body && examplesOf(Object.entries(body.properties ?? {}))
-  const target = path.replace(/\{(\w+)\}/g, (whole, name) => String(inPath[name] ?? whole))
-  const query = new URLSearchParams(inQuery as Record<string, string>)
+export function writeSamples(operation: string, method: string, path: string, fields: readonly Field[]) {
+  const shown = fields.filter(({ schema }) => schema.examples)
+  const examplesIn = (...parts: Field['in'][]): Record<string, unknown> => {
+    const own = shown.filter((field) => parts.includes(field.in))
+    return Object.fromEntries(own.map(({ name, schema }) => [name, schema.examples?.[0]]))
+  }
+  const target = path.replace(/\{(\w+)\}/g, (whole, name) => String(examplesIn('path')[name] ?? whole))
+  const query = new URLSearchParams(examplesIn('query') as Record<string, string>)
+  const body = fields.some((field) => field.in === 'body') && `--json '${JSON.stringify(examplesIn('body'))}'`
   const curl = [
     `curl --request ${method} "$PLANT_STORE_URL${target}${query.size > 0 ? `?${query}` : ''}"`,
     '--header "Authorization: Bearer $PLANT_STORE_TOKEN"',
-    ...(inBody ? [`--json '${JSON.stringify(inBody)}'`] : []),
+    body,
   ]
-  const input = JSON.stringify({ ...inPath, ...inQuery, ...inBody }, undefined, 1).replace(/\n */g, ' ')
+  const input = JSON.stringify(examplesIn('path', 'query', 'body'), undefined, 1).replace(/\n */g, ' ')
   const source = `import { createPlantStoreClient } from '@plant-store/client'
 
 const client = createPlantStoreClient() // of PLANT_STORE_URL and PLANT_STORE_TOKEN
 console.log(await client.${operation}(${input}))`
   return [
     { lang: 'TypeScript', source },
-    { lang: 'Shell', source: curl.join(' \\\n  ') },
+    { lang: 'Shell', source: curl.filter(Boolean).join(' \\\n  ') },
   ]
-}
-
-/** Returns the first example of each field that has one. */
-function examplesOf(fields: [name: string, schema: JsonSchema][]): Record<string, unknown> {
-  const shown = fields.filter(([, { examples }]) => examples)
-  return Object.fromEntries(shown.map(([name, { examples }]) => [name, examples?.[0]]))
 }

@@ -164,7 +164,8 @@ function describeOperation(route: Route, template: string, components: Component
   const [ofPath, ofQuery] = [route.pathParams, route.query].map((each) => (each as z.ZodType | undefined)?.description)
   const body = bodyOf(route)
   const schema = body && describe(components, body, 'request', `${name}: body`)
-  const resolved = components[String(schema?.$ref?.split('/').at(-1))] ?? schema
+  const { properties = {} } = components[String(schema?.$ref?.split('/').at(-1))] ?? schema ?? {}
+  const inBody = Object.entries(properties).map(([field, schema]) => ({ in: 'body' as const, name: field, schema }))
   const parameters = [...inPath, ...inQuery]
   // What the server responds before the operation, whatever that declares: an invalid
   // parameter of a path names nothing.
@@ -197,7 +198,7 @@ function describeOperation(route: Route, template: string, components: Component
     // Whether it has `limit` and `cursor`, and its responses links to the next page and to their end.
     'x-paged': paged,
     // For Redoc, the page /docs and other tools.
-    'x-codeSamples': writeSamples(name, route.method, template, parameters, resolved),
+    'x-codeSamples': writeSamples(name, route.method, template, [...parameters, ...inBody]),
     parameters,
     requestBody: schema && { required: true, content: { 'application/json': { schema } } },
     responses: Object.fromEntries(responses),
