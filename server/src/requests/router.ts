@@ -172,9 +172,8 @@ function readTags(condition: string): string[] {
  */
 export function writeLinks(target: string, query: Request['query'], names: readonly string[], page: Page): string {
   const values: Request['query'] = { ...query, cursor: page.endCursor }
-  const pairs = [...new Set([...names, 'cursor'])].flatMap((name) =>
-    [values[name] ?? []].flat().map((value): [string, string] => [name, String(value)]),
-  )
+  const sent = [...new Set([...names, 'cursor'])].filter((name) => values[name] !== undefined)
+  const pairs = sent.map((name): [string, string] => [name, String(values[name])])
   const link = `<${target}?${new URLSearchParams(pairs)}>`
   return [...(page.hasNextPage ? ['next'] : []), 'end'].map((relation) => `${link}; rel="${relation}"`).join(', ')
 }

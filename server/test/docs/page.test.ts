@@ -51,13 +51,10 @@ describe.runIf(browserPath)('the page', () => {
     expect([...origins]).toEqual([server.url])
   })
 
-  test('an int64 above 2^53 is shown exactly, in a browser with JSON.rawJSON and in one without', async () => {
+  test('an int64 above 2^53 is shown exactly, as it arrived', async () => {
     const { page, problems } = await openPage(server.token)
     const text = '[{"id":9007199254740993,"ratio":1.0}]'
     await page.route('**/plants', (route) => route.fulfill({ contentType: 'application/json', body: text }))
-    const indented = '[\n  {\n    "id": 9007199254740993,\n    "ratio": 1.0\n  }\n]'
-    expect((await execute(page, 'getPlants')).body).toBe(indented)
-    await page.evaluate('delete JSON.rawJSON')
     expect((await execute(page, 'getPlants')).body).toBe(text)
     expect(problems).toEqual([])
   })

@@ -75,14 +75,14 @@ async function linkOf(server: TestServer): Promise<{ link: string; cursor: strin
 }
 
 test('the links have every parameter of the page that the operation has, as it arrived', async () => {
-  const query = { limit: '2', tag: ['a b', '>"&=ü'], since: '2026-11-01', available: 'yes', unknown: '1' }
+  const query = { limit: '2', tag: 'a b>"&=ü', since: '2026-11-01', available: 'yes', unknown: '1' }
   const target = 'https://plants.example.com/plants'
   const names = ['limit', 'cursor', 'tag', 'available', 'since', 'none']
   const links = writeLinks(target, query, names, { endCursor: 'new', hasNextPage: true })
   const [, next = '', end] = /^<([!-~]+)>; rel="next", <([!-~]+)>; rel="end"$/.exec(links) ?? []
   const { origin, pathname, searchParams } = new URL(next)
   expect([end, origin, pathname]).toEqual([next, 'https://plants.example.com', '/plants'])
-  const parameters = ['limit=2', 'cursor=new', 'tag=a b', 'tag=>"&=ü', 'available=yes', 'since=2026-11-01']
+  const parameters = ['limit=2', 'cursor=new', 'tag=a b>"&=ü', 'available=yes', 'since=2026-11-01']
   expect([...searchParams].map((pair) => pair.join('='))).toEqual(parameters)
 })
 

@@ -22,32 +22,16 @@ const ownDocument = {
 /** Without the trailing slash: the paths of operations begin with one. */
 const address = new URL('.', location.href).href.replace(/\/$/, '')
 
-/** Shows integers of a response as they arrived: Swagger UI parses JSON, which rounds them above 2^53. */
+/** Shows a response with long integers as text, as it arrived: Swagger UI parses JSON, which rounds them above 2^53. */
 const exactResponses = {
   wrapComponents: {
     responseBody:
       (Original, { React }) =>
       (properties) => {
-        const { content } = properties
-        if (typeof content !== 'string' || !/\d{16}/.test(content)) return React.createElement(Original, properties)
-        // Text is not parsed again.
-        return React.createElement(Original, {
-          ...properties,
-          content: formatExactly(content),
-          contentType: 'text/plain',
-        })
+        const isLong = /\d{16}/.test(properties.content)
+        return React.createElement(Original, { ...properties, ...(isLong && { contentType: 'text/plain' }) })
       },
   },
-}
-
-/** Indents JSON; returns it as it is where the browser lacks `JSON.rawJSON`, or if it is not JSON. */
-function formatExactly(text) {
-  const keepNumber = (_name, value, { source }) => (typeof value === 'number' ? JSON.rawJSON(source) : value)
-  try {
-    return JSON.stringify(JSON.parse(text, keepNumber), null, 2)
-  } catch {
-    return text
-  }
 }
 
 globalThis.SwaggerUIBundle({
