@@ -82,7 +82,9 @@ export async function openSocket(url: string, options: { localAddress?: string }
 export async function readAll(socket: Socket): Promise<string> {
   const chunks: Buffer[] = []
   socket.on('data', (chunk) => chunks.push(chunk)).resume()
-  if (!socket.closed) await once(socket, 'close')
+  // A connection that the server has reset is closed, too.
+  const closed = once(socket, 'close').catch((error) => error.code ?? Promise.reject(error))
+  if (!socket.closed) await closed
   return Buffer.concat(chunks).toString('latin1')
 }
 

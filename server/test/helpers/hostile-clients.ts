@@ -81,7 +81,7 @@ export function attack(socket: Socket, token: string, unknown: string, random = 
 /**
  * Opens a connection and does something with it, and opens another one whenever it has closed, until the signal aborts.
  */
-export function keepConnecting(url: string, signal: AbortSignal, act: (socket: Socket) => void): void {
+export function keepConnecting(url: string, signal: AbortSignal, act: (socket: Socket) => unknown): void {
   if (signal.aborted) return
   const { hostname, port } = new URL(url)
   const socket = connect({ port: Number(port), host: hostname, signal })

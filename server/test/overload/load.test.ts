@@ -10,6 +10,7 @@ import { generateToken } from '../../src/accounts/tokens.ts'
 import { openClient } from '../helpers/connection.ts'
 import { addLongList, attack, keepConnecting } from '../helpers/hostile-clients.ts'
 import { readMetric, readMetrics } from '../helpers/read-metric.ts'
+import { postHead, withToken } from '../helpers/requests.ts'
 
 const MEBIBYTE = 2 ** 20
 const folder = temporaryFolder()
@@ -45,12 +46,15 @@ const CLIENTS = 20
 /** The time between two requests of a well-behaved client, in milliseconds. */
 const PAUSE = 50
 const HOSTILE_CONNECTIONS = 140
+/** How many of them send bodies that do not arrive. */
+const STALLED = 50
 /** The heap is limited to 256 MB; buffers, code and stacks need memory, too. */
 const MAX_RESIDENT = 512 * MEBIBYTE
 
 test('well-behaved clients are served in time and lose nothing while hostile ones of every kind attack', async () => {
   const accounts = ['mallory', ...Array.from({ length: CLIENTS }, (_, index) => `client ${index}`)]
-  const environment = { ADMIN_PORT: '0', NODE_OPTIONS: '--max-old-space-size=256' }
+  // Fewer than there are hostile clients: what waits for one of them has to give way.
+  const environment = { ADMIN_PORT: '0', MAX_REQUESTS_IN_FLIGHT: '60', NODE_OPTIONS: '--max-old-space-size=256' }
   const { server, tokens } = await startWithToken(folder, 'soak', environment, accounts)
   const [hostileToken = '', ...clientTokens] = tokens
   // Longer than what the operating system buffers for a client that does not read.
@@ -58,8 +62,11 @@ test('well-behaved clients are served in time and lose nothing while hostile one
 
   const stop = new AbortController()
   onTestFinished(() => stop.abort())
+  const stalled = withToken(`${postHead({ 'Content-Length': '1000' })}{`, hostileToken)
   for (let count = 0; count < HOSTILE_CONNECTIONS; count++) {
-    keepConnecting(server.url, stop.signal, (socket) => attack(socket, hostileToken, generateToken()))
+    keepConnecting(server.url, stop.signal, (socket) =>
+      count < STALLED ? socket.write(stalled) : attack(socket, hostileToken, generateToken()),
+    )
   }
   const end = performance.now() + SOAK
   const behaving = Promise.all(clientTokens.map((token) => behave(server, token, end)))
