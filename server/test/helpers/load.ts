@@ -8,7 +8,7 @@ import { isLong } from '../../../test/helpers/long-tests.ts'
 import { freePort } from '../../../test/helpers/programs.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { createPlant, type PlantResponse, plantOf } from '../../../test/helpers/server/start-writing.ts'
+import { callPlants, createPlant, type PlantsResponse, plantOf } from '../../../test/helpers/server/start-writing.ts'
 import { findViolations, type Operation } from './history.ts'
 import type { Target } from './wire.ts'
 
@@ -64,7 +64,7 @@ export function startLoad(...targets: [LoadTarget, ...LoadTarget[]]) {
     }
   }
 
-  function judge(response: PlantResponse, isTaken: boolean): Operation['outcome'] {
+  function judge(response: PlantsResponse, isTaken: boolean): Operation['outcome'] {
     if (response.status === undefined) return 'unknown'
     if (isTaken && response.status === 400) return 'rejected'
     if (!isTaken && response.status === 200) {
@@ -86,16 +86,16 @@ export function startLoad(...targets: [LoadTarget, ...LoadTarget[]]) {
   /** Lists plants, to the last page; `unknown` if a page was rejected or cut. */
   async function list(target: LoadTarget, query: string): Promise<Pick<Operation, 'outcome' | 'plants'>> {
     const listed: (number | undefined)[] = []
-    for (let next: URL | undefined = new URL(`/plants${query}`, target.url); next; ) {
-      const { status, body, link, ...response } = await get(next, target.token)
+    for (let next: string | undefined = query; next !== undefined; ) {
+      const response = await callPlants(target, { query: next })
+      const { status, body, link } = response
       if (status !== undefined && status !== 200) {
         rejected.lists++
-        expectUnavailable({ status, body, ...response })
+        expectUnavailable(response)
       }
       if (status !== 200 || body === '') return { outcome: 'unknown', plants: [] }
       listed.push(...(JSON.parse(body) as object[]).map(numberOf))
-      const [, following] = /<([^>]+)>; rel="next"/.exec(link ?? '') ?? []
-      next = following === undefined ? undefined : new URL(following, next)
+      next = /<([^>]+)>; rel="next"/.exec(link ?? '')?.[1]
     }
     return { outcome: 'confirmed', plants: listed }
   }
@@ -182,22 +182,6 @@ function numberOf(plant: object): number | undefined {
   return JSON.stringify(plant) === JSON.stringify(plantOf(number)) ? number : undefined
 }
 
-/**
- * Sends a GET. Without a response, the status is undefined; the body is empty if the
- * connection broke in the middle of it.
- */
-async function get(url: URL, token: string) {
-  const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } }).catch(() => undefined)
-  const body = (await response?.text().catch(() => '')) ?? ''
-  const header = (name: string) => response?.headers.get(name) ?? null
-  return {
-    status: response?.status,
-    retryAfter: header('retry-after'),
-    link: header('link'),
-    body,
-  }
-}
-
 /** Reads what `/readyz` responds. */
 export async function readiness({ adminUrl }: { adminUrl: string | undefined }): Promise<string> {
   const response = await fetch(`${adminUrl}/readyz`)
@@ -212,7 +196,7 @@ export async function expectReadiness(server: { adminUrl: string | undefined }, 
 }
 
 /** Expects the response to a request while the database is unavailable. */
-export function expectUnavailable({ status, retryAfter, body }: Omit<PlantResponse, 'id'>): void {
+export function expectUnavailable({ status, retryAfter, body }: Omit<PlantsResponse, 'link'>): void {
   const message = expect.stringMatching(/^The database is .* Retry/)
   expect([status, JSON.parse(body)]).toEqual([503, { error: 50300, message }])
   expect(retryAfter).toMatch(/^[15]$/)

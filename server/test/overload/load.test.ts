@@ -4,13 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { isNightly } from '../../../test/helpers/long-tests.ts'
 import { until } from '../../../test/helpers/programs.ts'
-import { type ServerProcess, startWithToken } from '../../../test/helpers/server/run-command.ts'
+import { startWithToken } from '../../../test/helpers/server/run-command.ts'
+import { callPlants, createPlant } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { generateToken } from '../../src/accounts/tokens.ts'
-import { openClient } from '../helpers/connection.ts'
 import { addLongList, attack, keepConnecting } from '../helpers/hostile-clients.ts'
 import { readMetric, readMetrics } from '../helpers/read-metric.ts'
 import { postHead, withToken } from '../helpers/requests.ts'
+import type { Target } from '../helpers/wire.ts'
 
 const MEBIBYTE = 2 ** 20
 const folder = temporaryFolder()
@@ -23,19 +24,19 @@ test('at four times the load limit, accepted requests get a response within a se
   let id = 0
   // Their first requests arrive together.
   const create = async () => {
-    const send = openClient({ ...server, token })
-    while (performance.now() < end) {
-      const { status, headers, milliseconds } = await send({ body: JSON.stringify({ id: ++id, name: `plant ${id}` }) })
+    for (let begin = 0; begin < end; ) {
+      begin = performance.now()
+      const { status, retryAfter } = await createPlant(server.url, token, ++id)
       const times = status === 200 ? accepted : shed
-      times.push(milliseconds)
-      if (status !== 200) expect([status, headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)])
+      times.push(performance.now() - begin)
+      if (status !== 200) expect([status, retryAfter]).toEqual([503, expect.stringMatching(/^\d+$/)])
     }
   }
   await Promise.all(Array.from({ length: 400 }, create))
   expect(shed.length).toBeGreaterThan(0)
   // On a slow machine, those of the first turn take longer.
   expect(Math.max(percentile(accepted, 0.9), percentile(shed, 0.99))).toBeLessThan(1_000)
-  await until(async () => (await namesOf(server, token)).length === accepted.length)
+  await until(async () => (await namesOf({ ...server, token })).length === accepted.length)
   expect(await server.end()).toBe(0)
   // What is shed is counted, not logged.
   expect(server.output()).not.toMatch(/"level":"(?:warn|error|fatal)"/)
@@ -69,7 +70,7 @@ test('well-behaved clients are served in time and lose nothing while hostile one
     )
   }
   const end = performance.now() + SOAK
-  const behaving = Promise.all(clientTokens.map((token) => behave(server, token, end)))
+  const behaving = Promise.all(clientTokens.map((token) => behave({ ...server, token }, end)))
   let resident = 0
   for (; performance.now() < end; await sleep(1_000)) {
     resident = Math.max(resident, await readMetric(server, 'process_resident_memory_bytes'))
@@ -85,9 +86,11 @@ test('well-behaved clients are served in time and lose nothing while hostile one
   // The server still has to accept and reject what the operating system has queued. Then each request has ended once.
   const open = /^(?:http_server_active_requests\{|plant_store_(?:requests_in_flight|open_connections)$)/
   await until(async () => [...(await readMetrics(server))].every(([name, value]) => !open.test(name) || value === 0))
-  expect((await namesOf(server, hostileToken)).filter((name) => !/^(?:0+|plant 1000|taken)$/.test(name))).toEqual([])
-  for (const { token, created } of behaved) {
-    const names = new Set(await namesOf(server, token))
+  expect(
+    (await namesOf({ ...server, token: hostileToken })).filter((name) => !/^(?:0+|plant 1000|taken)$/.test(name)),
+  ).toEqual([])
+  for (const { target, created } of behaved) {
+    const names = new Set(await namesOf(target))
     expect(created.filter((name) => !names.has(name))).toEqual([])
   }
   expect(await server.end()).toBe(0)
@@ -95,26 +98,26 @@ test('well-behaved clients are served in time and lose nothing while hostile one
   expect(server.output()).not.toMatch(/"level":"(?:warn|error|fatal)"/)
 })
 
-/** Creates and lists plants of one account until the end; a status of 0 is a connection that broke. */
-async function behave({ url }: ServerProcess, token: string, end: number) {
-  const responses: { status: number; milliseconds: number }[] = []
+/** Creates and lists plants of one account until the end. */
+async function behave(target: Target, end: number) {
+  const responses: { status: number | undefined; milliseconds: number }[] = []
   const created: string[] = []
-  const send = openClient({ url, token })
   for (let id = 0; performance.now() < end; id++) {
     const name = `plant ${id}`
     for (const request of [{ body: JSON.stringify({ id, name }) }, { query: '?limit=10' }]) {
-      const response = await send(request).catch(() => ({ status: 0, milliseconds: 0, body: '' }))
-      responses.push(response)
-      if (response.body === JSON.stringify({ name })) created.push(name)
+      const begin = performance.now()
+      const { status, body } = await callPlants(target, request)
+      responses.push({ status, milliseconds: performance.now() - begin })
+      if (body === JSON.stringify({ name })) created.push(name)
     }
     await sleep(PAUSE)
   }
-  return { token, responses, created }
+  return { target, responses, created }
 }
 
-async function namesOf({ url }: ServerProcess, token: string): Promise<string[]> {
-  const response = await fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } })
-  return response.status === 200 ? ((await response.json()) as { name: string }[]).map(({ name }) => name) : []
+async function namesOf(target: Target): Promise<string[]> {
+  const { status, body } = await callPlants(target)
+  return status === 200 ? (JSON.parse(body) as { name: string }[]).map(({ name }) => name) : []
 }
 
 /** Returns the value below which a share of the values lies. */

@@ -9,6 +9,7 @@ import { expect, test } from 'vitest'
 import { startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { root, startProgram, until } from '../../../test/helpers/programs.ts'
+import { callPlants } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { createTokens, readDatabase, startKillable, startLoad } from '../helpers/load.ts'
 import type { Target } from '../helpers/wire.ts'
@@ -73,9 +74,7 @@ async function killUnderLoad(
     }
     await load.progress()
   })
-  const { url, token } = followed[0] as Target
-  const listed = await fetch(`${url}/plants`, { headers: { authorization: `Bearer ${token}` } })
-  const plants = (await listed.json()) as unknown[]
+  const plants = JSON.parse((await callPlants(followed[0] as Target)).body) as unknown[]
   for (const follower of followers) await follower.expectAll(plants)
   for (const server of servers) expect(await server.end()).toBe(0)
 }
