@@ -1,8 +1,6 @@
 /** Connections, and the responses that are read from their bytes. */
 import { once } from 'node:events'
-import { Agent, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 
 /** An HTTP response, read from the bytes of a connection. */
@@ -91,41 +89,15 @@ export async function readAll(socket: Socket): Promise<string> {
 /**
  * Sends one request or several, and reads everything until the server closes the connection.
  *
- * @param patience after how many milliseconds to end this side of the connection (default: never)
+ * @param ends whether to end this side of the connection after them
  * @throws {Error} if it stays open for ten seconds without more
  */
-export async function exchange(url: string, wire: string, patience?: number): Promise<string> {
+export async function exchange(url: string, wire: string, ends = false): Promise<string> {
   const socket = await openSocket(url)
   socket.setTimeout(10_000, () =>
     socket.destroy(new Error(`the server keeps the connection open: ${wire.slice(0, 1_000)}`)),
   )
   socket.write(wire, 'latin1')
-  const timer = patience === undefined ? undefined : setTimeout(() => socket.end(), patience)
-  const text = await readAll(socket)
-  clearTimeout(timer)
-  return text
-}
-
-/** A request for plants. */
-interface PlantsRequest {
-  /** The body of a POST; a list: its chunks. Default: a GET. */
-  body?: string | Buffer | readonly Buffer[]
-  query?: string
-}
-
-/** Opens a client that keeps one connection, until the test ends. For many requests, it costs a fraction of `fetch`. */
-export function openClient({ url, token }: { url: string; token: string }) {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  onTestFinished(() => agent.destroy())
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  return async ({ body, query = '' }: PlantsRequest): Promise<WireResponse & { milliseconds: number }> => {
-    const begin = performance.now()
-    const sent = request(`${url}/plants${query}`, { agent, headers, method: body === undefined ? 'GET' : 'POST' })
-    const isWhole = typeof body === 'string' || Buffer.isBuffer(body)
-    for (const chunk of isWhole ? [] : (body ?? [])) sent.write(chunk)
-    sent.end(isWhole ? body : undefined)
-    const [response] = await once(sent, 'response')
-    const received = { status: response.statusCode, headers: new Map<string, string>(Object.entries(response.headers)) }
-    return { ...received, body: await text(response), bodyless: false, milliseconds: performance.now() - begin }
-  }
+  if (ends) socket.end()
+  return readAll(socket)
 }
