@@ -7,7 +7,6 @@ import type { Cursors } from '../../src/plants/cursor.ts'
 import { createGroupCommit } from '../../src/plants/group-commit.ts'
 import { createPlantStore } from '../../src/plants/plant-store.ts'
 import type { Body, Handler } from '../../src/requests/router.ts'
-import { type Events, events } from '../../src/telemetry/events.ts'
 
 /** Creates a plant store of which nothing else is called. */
 const createStore = (plants: Partial<Plants>) => createPlantStore(plants as Plants, {} as Cursors)
@@ -48,15 +47,6 @@ function create(commit = async (names: string[]) => names.map(outcomeOf)) {
 
 const outcomeOf = (name: string): Outcome => (/^[AB]$/.test(name) ? 'stored' : 'taken')
 
-/** Returns the messages of an event from now until the end of the test. */
-function collect(event: keyof Events): unknown[][] {
-  const messages: unknown[][] = []
-  const listener = (...message: unknown[]) => void messages.push(message)
-  events.on(event, listener)
-  onTestFinished(() => void events.off(event, listener))
-  return messages
-}
-
 test('plants added during a commit share the next one; after a long one, a plant that follows its result joins them', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
@@ -96,12 +86,10 @@ test.each<[string, string[][]]>([
   ['bytes, but for one larger plant', [[half, half], [half], [half.repeat(3)], ['A']]],
   ['bytes of JSON', [Array(5).fill(escaped), Array(2).fill(escaped)]],
 ])('plants of one turn share a commit, limited in %s, and each gets its own result', async (_, expected) => {
-  const sizes = collect('batchCommitted')
   const { add, batches } = create()
   const names = expected.flat()
   expect(await Promise.all(names.map((name) => add(name)))).toEqual(names.map(outcomeOf))
   expect(batches).toEqual(expected)
-  expect(sizes).toEqual(expected.map((batch) => [batch.length]))
 })
 
 test('a batch waits while each turn brings many more plants, but not for one after the other', async () => {

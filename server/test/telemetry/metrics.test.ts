@@ -52,6 +52,7 @@ test('the metrics count requests by method, route and status, batches and reject
     [requests('GET', '', 404)]: 1,
     [requests('_OTHER', '/plants', 405)]: 1,
     plant_store_batch_size_count: 1,
+    plant_store_batch_size_sum: 1,
     'plant_store_rejected_total{reason="rate-limit"}': 1,
     'plant_store_authentication_failures_total{code="40101"}': 1,
     'plant_store_authentication_failures_total{code="40102"}': 1,
