@@ -1,12 +1,11 @@
 /** A reader of the log that stops reading does not stop the service. */
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { constants, openSync } from 'node:fs'
 import { Socket } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { newDatabase } from '../../../test/helpers/database/databases.ts'
-import { bound, collect, freePort, until } from '../../../test/helpers/programs.ts'
+import { collect, freePort, startProgram, until } from '../../../test/helpers/programs.ts'
 import { commandLine } from '../../../test/helpers/server/run-command.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { readLines } from '../helpers/log-lines.ts'
@@ -26,19 +25,9 @@ test('while the log is not read, requests get responses, lines are dropped whole
   const pipe = path.join(temporaryFolder(), 'pipe')
   execFileSync('mkfifo', [pipe])
   const reader = new Socket({ fd: openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK), writable: false })
+  onTestFinished(() => void reader.destroy())
   const port = await freePort()
-  const [program = '', ...parameters] = bound(commandLine(['serve']))
-  const env = {
-    DATABASE_URL,
-    PORT: String(port),
-    LOG_LEVEL: 'debug',
-    SHUTDOWN_DELAY: '0',
-  }
-  const server = spawn(program, parameters, { env, stdio: ['ignore', openSync(pipe, 'w'), 'inherit'] })
-  onTestFinished(() => {
-    reader.destroy()
-    server.kill('SIGKILL')
-  })
+  const env = { DATABASE_URL, PORT: String(port), LOG_LEVEL: 'debug', SHUTDOWN_DELAY: '0' }
   const statusOf = async (requestId: string) => {
     const headers = { authorization: `Bearer ${stdout.trim()}`, 'x-request-id': requestId }
     return (await fetch(`http://127.0.0.1:${port}/plants`, { headers })).status
@@ -49,7 +38,8 @@ test('while the log is not read, requests get responses, lines are dropped whole
       expect(new Set(statuses)).toEqual(new Set([200]))
     }
   }
-  await until(async () => (await statusOf('first').catch(() => 0)) === 200)
+  const command = ['sh', '-c', 'exec "$@" >"$0"', pipe, ...commandLine(['serve'])]
+  const server = await startProgram(command, async () => (await statusOf('first')) === 200, { env })
   await send()
 
   const written = collect(reader)
@@ -61,7 +51,5 @@ test('while the log is not read, requests get responses, lines are dropped whole
 
   reader.pause()
   await send()
-  const closed = once(server, 'close')
-  server.kill('SIGTERM')
-  expect(await closed).toEqual([0, null])
+  expect(await server.stop()).toBe(0)
 })
