@@ -48,15 +48,8 @@ test('the greeting of an empty database has curl lines that work as pasted, with
 const testOnLinux = test.runIf(process.platform === 'linux')
 testOnLinux('a terminal shows links last, then a short line for each request', async () => {
   const port = String(await freePort())
-  const command = [
-    'script',
-    '--quiet',
-    '--command',
-    commandLine(['serve'])
-      .map((part) => `'${part}'`)
-      .join(' '),
-    '/dev/null',
-  ]
+  const serve = commandLine(['serve']).map((part) => `'${part}'`)
+  const command = ['script', '--quiet', '--command', serve.join(' '), '/dev/null']
   const env = { ...process.env, ...environment, PORT: port, LOG_LEVEL: 'debug', NO_COLOR: '1', SHUTDOWN_DELAY: '0' }
   await using server = await startProgram(command, /Try it out/, { env })
   const url = `http://127.0.0.1:${port}`
