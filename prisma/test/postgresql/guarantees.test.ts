@@ -1,6 +1,5 @@
 /** What a startup rejects, and what `whyUnavailable` notices later, each with a sentence that says what to do. */
-import { randomUUID } from 'node:crypto'
-import { migrateDatabase, openDatabase, StorageError } from '@plant-store/prisma'
+import { migrateDatabase, openDatabase } from '@plant-store/prisma'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openConnection, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
@@ -9,14 +8,11 @@ import { freePort, until } from '../../../test/helpers/programs.ts'
 import { afterFile } from '../../../test/helpers/temporary.ts'
 import { translate } from '../../src/postgresql/errors.ts'
 import { outcomeOf } from '../helpers/open-client.ts'
+import { uses } from '../helpers/uses.ts'
 
 /** A startup waits for a server that does not respond: it may be starting too. In milliseconds. */
 const PATIENCE = 9_500
-const TOKEN = { account: 'alice', scopes: ['read'], label: null, expiresAt: null }
-const PLANT = { account: 'alice', id: '1', name: 'Ficus', tag: null }
 const READ_ONLY = /is read-only: DATABASE_URL must lead to the primary, and default_transaction_read_only must be off/
-const isOff = (setting: string) =>
-  new RegExp(`has ${setting} = off, so that a power failure loses plants .*: set it to on`)
 const NOT_ALLOWED = /does not allow this user to do that \(permission denied for table .*rights\.sql lists\.?$/
 const INCOMPLETE = /lacks what a migration created \(.* does not exist\): .* search_path of this user/
 const OUT_OF_ORDER =
@@ -29,7 +25,6 @@ afterFile(network[Symbol.asyncDispose])
 const url = network.url('current')
 const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
 const as = (role: string) => url.replace('postgres@', `${role}@`)
-const caught = (error: unknown) => error
 
 const rights = readGuide('several-machines/rights.sql').replaceAll('plant_store', 'PUBLIC')
 /** What operations do with plants. */
@@ -39,9 +34,8 @@ await administrate('CREATE ROLE changing LOGIN')
 /** As a server has it open, with the role `changing`. */
 const opened = await openDatabase(as('changing'), 0)
 afterFile(opened.close)
-const createToken = () => opened.tokens.create({ ...TOKEN, hash: randomUUID(), id: randomUUID() })
 // Loading Prisma Client takes longer on a busy machine than a request may.
-await until(() => createToken().then(Boolean, () => false))
+await until(() => uses.create(opened).then(Boolean, () => false))
 
 /** Starts as a server does, and returns the message of the error. */
 const start = (address: string) =>
@@ -54,17 +48,12 @@ const start = (address: string) =>
 const CASES: [sql: string, reason: RegExp, fix?: string][] = [
   // Requests succeed, and what they store may be out of order.
   ['ALTER TABLE "Plant" DISABLE TRIGGER "Plant_order"', OUT_OF_ORDER],
-  [
-    `CREATE FUNCTION idle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
-     CREATE OR REPLACE TRIGGER "Plant_order" BEFORE INSERT ON "Plant" EXECUTE FUNCTION idle()`,
-    OUT_OF_ORDER,
-    'CREATE OR REPLACE TRIGGER "Plant_order" BEFORE INSERT ON "Plant" EXECUTE FUNCTION "Plant_order"()',
-  ],
   ['ALTER SEQUENCE "Plant_seq_seq" CACHE 20', OUT_OF_ORDER, 'ALTER SEQUENCE "Plant_seq_seq" CACHE 1'],
   // Requests of the role `changing` fail, in new connections at least.
-  ['ALTER SYSTEM SET fsync = off', isOff('fsync')],
-  ['ALTER SYSTEM SET full_page_writes = off', isOff('full_page_writes')],
-  ['ALTER ROLE changing SET synchronous_commit = off', isOff('synchronous_commit')],
+  [
+    'ALTER SYSTEM SET full_page_writes = off',
+    /has full_page_writes = off, so that a power failure loses .*: set it to on/,
+  ],
   ['ALTER ROLE changing SET default_transaction_read_only = on', READ_ONLY],
   ...plantRights.map((right): [string, RegExp] => [`REVOKE ${right} ON "Plant" FROM PUBLIC`, NOT_ALLOWED]),
   ['REVOKE SELECT ON "ListVersion" FROM PUBLIC', NOT_ALLOWED],
@@ -76,7 +65,6 @@ const CASES: [sql: string, reason: RegExp, fix?: string][] = [
   ]),
   ['ALTER TABLE "Plant" RENAME TO "Other"', INCOMPLETE],
   ['ALTER ROLE changing SET search_path = other', INCOMPLETE],
-  ['ALTER ROLE changing NOLOGIN', /rejects this user or password/],
   ['REVOKE CONNECT ON DATABASE current FROM PUBLIC', /permission denied for database .*GRANT/],
   ['ALTER DATABASE current RENAME TO taken', /does not exist: create it .*, restore it, or check DATABASE_URL/],
 ]
@@ -85,7 +73,6 @@ const CASES: [sql: string, reason: RegExp, fix?: string][] = [
 const undo = (sql: string) =>
   sql
     .replace('DISABLE', 'ENABLE')
-    .replace('NOLOGIN', 'LOGIN')
     .replace(/ SET (\w+) = \w+/, ' RESET $1')
     .replace(/REVOKE (.*) FROM/, 'GRANT $1 TO')
     .replace(/(\S+) RENAME TO (\S+)/, '$2 RENAME TO $1')
@@ -99,79 +86,46 @@ test.each(CASES)('%s: not ready, nor can a server start, until it is fixed', asy
     if (text.includes('SYSTEM')) await administrate('SELECT pg_reload_conf()')
     if (isOfConnections) network.cutAll()
   }
-  const uses = [
-    () => opened.plants.create([PLANT]),
-    () => opened.plants.states(['alice']),
-    () => opened.plants.read('alice', { limit: 1 }),
-    () => opened.tokens.find(['hash']),
-    () => opened.secret(randomUUID()),
-    createToken,
-    () => opened.tokens.revoke('token'),
-  ]
   await run(sql)
   try {
     await expect.poll(opened.whyUnavailable).toMatch(reason)
-    const results = await Promise.all(uses.map((use) => use().then(() => 'done', caught)))
-    const failures = results.filter((result) => result !== 'done')
-    expect(failures).toEqual(failures.map(() => expect.objectContaining({ name: 'StorageError', retryAfter: 5 })))
-    expect(failures.length > 0).toBe(reason !== OUT_OF_ORDER)
+    const outcomes = await Promise.all(Object.values(uses).map((use) => outcomeOf(use(opened))))
+    expect(outcomes.some((outcome) => outcome !== 'done')).toBe(reason !== OUT_OF_ORDER)
     // A startup waits for a read-only server, which may be about to become the primary.
     await expect(openDatabase(as('changing'))).rejects.toThrow(reason)
   } finally {
     await run(fix)
   }
-  await expect.poll(() => opened.plants.create([PLANT]).catch(caught)).toEqual(['stored'])
+  await expect.poll(() => outcomeOf(uses.insert(opened))).toBe('done')
   await expect.poll(opened.whyUnavailable).toBe(undefined)
-  await createToken()
+  await uses.create(opened)
 })
 
-test('an SQL mistake stays as it is, and every other error is a state of the database, in its own words', async () => {
-  const direct = postgresql.url('current')
-  const fail = async (code: string) => {
-    await runSql(
-      direct,
-      `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'own words' USING ERRCODE = '${code}'; END $$;
-       CREATE TRIGGER fail BEFORE INSERT ON "Plant" FOR EACH ROW EXECUTE FUNCTION fail()`,
-    )
-    const error = await opened.plants.create([{ ...PLANT, id: code }]).catch((reason: unknown) => reason)
-    const reason = await opened.whyUnavailable()
-    await runSql(direct, 'DROP FUNCTION fail CASCADE')
-    return { error, reason }
-  }
-  for (const code of ['42601', '42703', '22012', '23514']) {
-    const { error, reason } = await fail(code)
-    expect(error).toMatchObject({ code })
-    expect(error).not.toBeInstanceOf(StorageError)
-    expect(reason).toBe(undefined)
-  }
-  // Of poolers and extensions, and of what no list has.
-  for (const code of ['58000', 'XX000', '0A000', '53000', 'P0001', 'ZZ999', '57014']) {
-    const { error, reason } = await fail(code)
-    expect(error, code).toMatchObject({ name: 'StorageError', fault: 'unavailable' })
-    expect(error, code).toMatchObject({
-      message: expect.stringContaining('own words'),
-      cause: { code, message: 'own words' },
-    })
-    // The probe writes for real.
-    expect(reason, code).toMatch(/^The database fails: (\w{5} )?own words/)
-    await opened.plants.create([PLANT])
-  }
+/** An error of PostgreSQL, the driver or a pooler. */
+const errorOf = (code: string, message = 'own words') => Object.assign(new Error(message), { code })
+
+const mistakes = ['42601', '42703', '22012', '23514'].map((code) => errorOf(code))
+test.each([...mistakes, new TypeError('own words')])('a mistake stays as it is: %s', (error) => {
+  expect(translate(error, 'd')).toBe(error)
 })
 
-test.each([
-  [new Error('own words'), /^d fails: own words$/],
-  [new Error('This RDS Proxy requires TLS connections'), /^d cannot be reached over TLS: .*requires TLS/],
+test.each<[error: Error, message: RegExp]>([
+  [errorOf('ZZ999'), /^d fails: ZZ999 own words$/],
+  [errorOf('58000'), /^d fails: 58000 own words$/],
+  [errorOf('0A000'), /^d fails: own words$/],
+  [errorOf('57014'), /^d fails: own words$/],
+  [errorOf('', 'This RDS Proxy requires TLS connections'), /^d cannot be reached over TLS: .*requires TLS/],
   // A sequence that is behind the plants: the next number may be free.
-  [Object.assign(new Error('duplicate key value: Plant_pkey'), { code: '23505' }), /^d fails: duplicate key/],
+  [errorOf('23505', 'duplicate key value: Plant_pkey'), /^d fails: duplicate key/],
   [
-    new Error("RDS Proxy currently doesn't support command-line options"),
+    errorOf('', "RDS Proxy currently doesn't support command-line options"),
     /^d is behind a pooler .*: add pgbouncer=true/,
   ],
-  [new Error('unsupported startup parameter: options'), /\(.*: options\): add pgbouncer=true .* remove options/],
-  [Object.assign(new Error('SSL required'), { code: '08P01' }), /^d cannot be reached over TLS.* \(SSL required\)$/],
-  [new TypeError('a mistake in this program'), /^a mistake in this program$/],
-])('%s of a pooler, or of this program', (error, message) => {
-  expect((translate(error, 'd') as Error).message).toMatch(message)
+  [errorOf('', 'unsupported startup parameter: options'), /\(.*: options\): add pgbouncer=true .* remove options/],
+  [errorOf('08P01', 'SSL required'), /^d cannot be reached over TLS.* \(SSL required\)$/],
+])('any other is a state of the database: %s', (error, message) => {
+  const expected = { name: 'StorageError', message: expect.stringMatching(message), cause: error }
+  expect(translate(error, 'd')).toMatchObject(expected)
 })
 
 test('a probe fails while a transaction keeps the lock on the order of plants, and a startup does not', async () => {
