@@ -1,9 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { initContract } from '@ts-rest/core'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import {
-  ErrorSchema,
   errorCatalogue,
   Int64Schema,
   Int64TextSchema,
@@ -97,38 +95,21 @@ test('every field has its specified type and format, and a description', () => {
   expect(NewPlantSchema.safeParse(example)).toMatchObject({ success: true })
 })
 
-test('operations added to the contract are described completely, in a valid document', async () => {
-  const c = initContract()
+test('an added operation is described in a valid document, also what the server responds before it', async () => {
   const pathParams = z.object({ bed: Int64TextSchema })
-  const one = { path: '/beds/:bed', pathParams, metadata: { scope: 'write' } }
-  const bed = z.object({ size: Int64Schema.nullable().meta({ examples: [2] }), note: TextSchema.nullish() })
-  const responses = { 200: PlantSchema, 400: ErrorSchema }
-  const operations = {
-    // Only operations that name such an error respond with it.
-    getBed: { ...one, method: 'GET', responses, metadata: { scope: 'read', errors: ['idTaken'] } },
-    removeBed: { ...one, method: 'DELETE', responses: { 204: c.noBody(), 400: ErrorSchema } },
-    addBed: { ...one, method: 'POST', body: bed, responses, metadata: { scope: 'write', idempotent: false } },
-  }
-  const { paths } = served(operations)
-  // The validator resolves references in place.
+  const body = z.object({ size: Int64Schema.nullable().meta({ examples: [2] }), note: TextSchema.nullish() })
+  const changeBed = { method: 'PUT', path: '/beds/:bed', pathParams, body, responses: { 200: PlantSchema } }
+  const added = served({ changeBed: { ...changeBed, metadata: { scope: 'write' } } })
   const validator = new Validator()
-  expect(await validator.validate(served(operations))).toEqual({ valid: true })
-  expect(await validator.validate(structuredClone(document))).toEqual({ valid: true })
+  // The validator resolves references in place.
+  for (const each of [document, added]) expect(await validator.validate(structuredClone(each))).toEqual({ valid: true })
   expect(validator.version).toBe('3.1')
-  const { get: read, delete: remove, post: add } = paths['/beds/{bed}']
   const int64 = { type: 'integer', format: 'int64' }
-  expect(read).toMatchObject({
+  expect(added.paths['/beds/{bed}'].put).toMatchObject({
     parameters: [
       { in: 'path', name: 'bed', required: true, schema: int64, description: expect.stringMatching(/int64/) },
     ],
-    responses: { 200: content(refer('Plant')), 400: { description: expect.stringContaining('40003') } },
+    requestBody: content({ properties: { size: { type: ['integer', 'null'], format: 'int64', examples: [2] } } }),
+    responses: { 200: content(refer('Plant')), 404: {}, 413: {}, 415: {} },
   })
-  // Only the path of a repeated DELETE can be invalid, which the first one was too.
-  const others = { description: expect.not.stringContaining('40003') }
-  const removed = { 204: expect.not.objectContaining({ content: expect.anything() }), 404: {}, 400: others }
-  expect(remove).toMatchObject({ 'x-idempotent': true, responses: removed })
-  expect(add).toMatchObject({ 'x-idempotent': false, description: expect.stringContaining('check') })
-  const size = { type: ['integer', 'null'], format: 'int64', examples: [2] }
-  const properties = { size, note: { type: ['string', 'null'] } }
-  expect(add.requestBody).toMatchObject(content({ properties, required: ['size'] }))
 })

@@ -26,7 +26,7 @@ test.skipIf(!browserPath).each(engines)(
     await close()
     const role = engine === 'postgresql' ? await newRole('visitor', 'SUPERUSER') : undefined
 
-    const { page, requested, problems } = await openPage()
+    const { page, requested } = await openPage()
     const { url, connections } = await startStudio(role?.as(database.url) ?? database.url)
     const response = await page.goto(url)
     expect(response?.headers()['content-security-policy']).toContain("frame-ancestors 'none'")
@@ -39,15 +39,7 @@ test.skipIf(!browserPath).each(engines)(
       await page.screenshot({ path: process.env['SCREENSHOT'], clip: PICTURE })
 
     expect([...new Set(requested.map(({ origin }) => origin))]).toEqual([new URL(url).origin])
-    // The page reports its start to Prisma, which the policy keeps from it.
-    expect(problems.filter((problem) => !/checkpoint\.prisma\.io|Failed to fetch/.test(problem))).toEqual([])
     expect(connections().filter((host) => !LOCAL.includes(host))).toEqual([])
-
-    // A reload stays on the table that was chosen.
-    await page.getByText('Token', { exact: true }).first().click()
-    await page.getByText('expiresAt', { exact: true }).waitFor()
-    await page.reload()
-    await page.getByText('expiresAt', { exact: true }).waitFor()
 
     const secrets = role ? [role.password, encodeURIComponent(role.password)] : []
     expect(commandLines().filter((line) => secrets.some((secret) => line.includes(secret)))).toEqual([])
@@ -82,7 +74,7 @@ async function startStudio(databaseUrl: string): Promise<{ url: string; connecti
 }
 
 /** Opens a page that reaches only this machine, and records what it requests. */
-async function openPage(): Promise<{ page: Page; requested: URL[]; problems: string[] }> {
+async function openPage(): Promise<{ page: Page; requested: URL[] }> {
   const browser = await chromium.launchPersistentContext(temporaryFolder(), browserOptions)
   onTestFinished(() => browser.close())
   const isLocal = (address: string) => LOCAL.includes(new URL(address).hostname)
@@ -90,10 +82,5 @@ async function openPage(): Promise<{ page: Page; requested: URL[]; problems: str
   const page = await browser.newPage()
   const requested: URL[] = []
   page.on('request', (request) => requested.push(new URL(request.url())))
-  const problems: string[] = []
-  page.on('pageerror', ({ message }) => problems.push(message))
-  page.on('console', (message) => {
-    if (message.type() === 'error') problems.push(message.text())
-  })
-  return { page, requested, problems }
+  return { page, requested }
 }
