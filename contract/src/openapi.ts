@@ -111,8 +111,7 @@ function asOperation(name: string, value: unknown): Route {
   const statuses = Object.keys(responses).map(Number)
   const failures = statuses.filter((status) => status >= 300 && !(status === 304 && method === 'GET'))
   const hasIdempotent = idempotent !== undefined || IDEMPOTENT.includes(method)
-  const isRetried = method !== 'GET' && idempotent !== false
-  const changed = (method === 'DELETE' ? [404, 410, 412] : [412]).find((status) => isRetried && status in responses)
+  const isGone = method === 'DELETE' && idempotent !== false && 404 in responses
   const rules: [isMet: boolean, reason: string][] = [
     [unknown === undefined, `${unknown}: is not supported; an operation has ${KEYS.join(', ')}`],
     [metadata !== undefined, 'metadata: is missing; add defineMetadata({ scope })'],
@@ -122,7 +121,7 @@ function asOperation(name: string, value: unknown): Route {
     [failures.every((each) => each >= 400 && responses[each] === ErrorSchema), `responses: ${FAILURES}`],
     [errors.every((error) => statusOf(error) in responses), `metadata.errors: add the responses of ${errors}`],
     [hasIdempotent, `metadata.idempotent: is missing, and a ${method} is not idempotent by itself (RFC 9110 9.2.2)`],
-    [!changed, `metadata.idempotent: must be false, since a repeated ${method} may get the ${changed}`],
+    [!isGone, 'metadata.idempotent: must be false, since a repeated DELETE may get the 404'],
   ]
   for (const [isMet, reason] of rules) if (!isMet) rejectContract(name, reason)
   return route
