@@ -1,14 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
-import {
-  errorCatalogue,
-  Int64Schema,
-  Int64TextSchema,
-  NewPlantSchema,
-  PlantSchema,
-  TextSchema,
-} from '../src/contract.ts'
+import { errorCatalogue, Int64Schema, Int64TextSchema, PlantSchema, TextSchema } from '../src/contract.ts'
 import { createOpenApiDocument } from '../src/openapi.ts'
 
 /** Creates a document as it is served. */
@@ -54,16 +47,14 @@ test('every operation has its scope, and says what the errors mean that it respo
   for (const [method, { operationId, security, requestBody, responses }] of operations) {
     if (!['get', 'post'].includes(method)) expect(security, operationId).toEqual([{ bearer: ['write'] }])
     for (const status of [413, 415]) expect(status in responses, operationId).toBe(!!requestBody)
-    for (const status of Object.keys(responses).filter((each) => Number(each) >= 400)) {
-      const own = Object.entries(errorCatalogue).filter(([name]) => namesOf(responses[status]).includes(name))
-      const examples = own.map(([name, { code, reason }]) => [name, { value: { error: code, message: reason } }])
-      expect(own.every(([, { code }]) => Math.floor(code / 100) === Number(status))).toBe(true)
-      const description = own.map(([, { code, reason }]) => `${code}: ${reason}`).join('\n\n')
-      const json = { schema: refer('Error'), examples: Object.fromEntries(examples) }
-      expect(responses[status]).toMatchObject({ description, content: { 'application/json': json } })
-      if (status !== '400') expect(own.length, `${operationId} ${status}`).toBeGreaterThan(0)
-    }
+    const others = Object.keys(responses).filter((status) => Number(status) > 400)
+    for (const status of others) expect(namesOf(responses[status]), `${operationId} ${status}`).not.toEqual([])
   }
+  const { code, reason } = errorCatalogue.idTaken
+  const examples = { idTaken: { value: { error: code, message: reason } } }
+  const description = expect.stringContaining(`${code}: ${reason}`)
+  const json = { schema: refer('Error'), examples: expect.objectContaining(examples) }
+  expect(post.responses[400]).toMatchObject({ description, content: { 'application/json': json } })
   expect(namesOf(post.responses[400])).toEqual(['badRequest', 'malformedJson', 'invalidBody', 'idTaken'])
   expect(namesOf(get.responses[400])).toEqual(['badRequest', 'invalidQuery'])
   expect(namesOf(get.responses[401])).toEqual(['tokenMissing', 'tokenInvalid', 'tokenEnded'])
@@ -90,9 +81,6 @@ test('every field has its specified type and format, and a description', () => {
       expect(property).not.toHaveProperty('anyOf')
     }
   }
-  const examples = Object.entries<{ examples: unknown[] }>(NewPlant.properties)
-  const example = Object.fromEntries(examples.map(([name, property]) => [name, property.examples[0]]))
-  expect(NewPlantSchema.safeParse(example)).toMatchObject({ success: true })
 })
 
 test('an added operation is described in a valid document, also what the server responds before it', async () => {
@@ -103,7 +91,6 @@ test('an added operation is described in a valid document, also what the server 
   const validator = new Validator()
   // The validator resolves references in place.
   for (const each of [document, added]) expect(await validator.validate(structuredClone(each))).toEqual({ valid: true })
-  expect(validator.version).toBe('3.1')
   const int64 = { type: 'integer', format: 'int64' }
   expect(added.paths['/beds/{bed}'].put).toMatchObject({
     parameters: [

@@ -30,7 +30,6 @@ const compile = (folder: string, ...parameters: string[]) =>
 describe('the packed contract', () => {
   test('has a README that names the version of ts-rest that it needs', async () => {
     const { dependencies } = JSON.parse(await readFile(path.join(consumer.installed, 'package.json'), 'utf8'))
-    expect(dependencies['@ts-rest/core']).toBe('3.53.0-rc.1')
     expect(readme).toContain(`npm install @plant-store/contract @ts-rest/core@${dependencies['@ts-rest/core']}\n`)
   })
 

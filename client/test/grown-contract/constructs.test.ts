@@ -20,7 +20,7 @@ import * as z from 'zod'
 import { generate } from '../../generator/generate.ts'
 import { bundle } from '../helpers/bundle.ts'
 import { createSdk, expectToCompile } from '../helpers/generated-sdk.ts'
-import { breakOff, type Handler, respondError, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
+import { breakOff, type Handler, respondError, startTinyServer } from '../helpers/tiny-server.ts'
 
 const c = initContract()
 const Empty = z.object({})
@@ -64,12 +64,9 @@ const grown = {
 const sdk = await createSdk(grown)
 const received = `{"id":9223372036854775807,"name":"\\"id\\":${BIG}","parent":null,"next":-9223372036854775808,"seen":${BIG},"constructor":{"id":1}}`
 const plant = { id: 2n ** 63n - 1n, name: `"id":${BIG}`, parent: null, next: -(2n ** 63n), seen: 2 ** 53, constructor: { id: 1 } } // biome-ignore format: one line
-const server = await startTinyServer((response, { method, url }) => {
-  if (['PUT', 'DELETE'].includes(method)) response.writeHead(204).end()
-  else if (url !== '/beds') response.end(url.startsWith('/beds') ? `[${received}]` : received)
-  else sendJson(response, 200, {})
-})
-const client = sdk.createClient({ baseUrl: server.url, token: 'pst_test', retries: 0 })
+const { createFakePlantStore } = await import(path.join(sdk.folder, 'src/testing/index.ts'))
+const store = createFakePlantStore()
+const client = sdk.createClient(store)
 
 test('the generated files of this package are up to date, and no other is there', async () => {
   const folder = fileURLToPath(new URL('../../src/generated/', import.meta.url))
@@ -79,18 +76,16 @@ test('the generated files of this package are up to date, and no other is there'
 
 /** An app that was written before fields were added. */
 const app = `
-import { createPlantStoreClient, type Operations } from './index.ts'
+import { createPlantStoreClient } from './index.ts'
 import type { GetPlantsInput, NewPlant } from './released-types.ts'
 const client = createPlantStoreClient()
 export const calls = (plant: NewPlant, query: GetPlantsInput) =>
-  [client.createPlant(plant, { timeout: 5 }), client.getPlants(query, {}), client.getPlants()]
-export type Plant = Awaited<ReturnType<Operations['createPlant']>>`
+  [client.createPlant(plant, { timeout: 5 }), client.getPlants(query, {}), client.getPlants()]`
 
 test('all of it compiles, without paged operations, and with calls that were written before', async () => {
-  const withoutPages = await createSdk({ get })
   await writeFile(path.join(sdk.folder, 'src/released-types.ts'), String(generate(ownContract)['types.ts']))
   await writeFile(path.join(sdk.folder, 'src/app.ts'), app)
-  await expectToCompile([sdk.folder, withoutPages.folder])
+  await expectToCompile([sdk.folder, (await createSdk({ get })).folder])
 })
 
 test.each([
@@ -111,39 +106,38 @@ test.each([
   expect(text.replace(/(\s+\*(?!\/))+\s*|\s+/g, ' ')).toContain(part)
 })
 
-test.each<[name: string, input: object | undefined, url: string, body: string, data?: unknown]>([
-  ['getPlant', { id: '-01' }, '/plants/-1', '', plant],
+test.each<[name: string, input: object | undefined, path: string, body: string, received: string, data?: unknown]>([
+  ['getPlant', { id: '-01' }, '/plants/-1', '', received, plant],
   [
     'changePlant',
     { id: BIG, search: 'a&b ü', isDryRun: true, name: 'a"b\\u00001', isOld: false, note: null, parent: '-9223372036854775808', next: BIG }, // biome-ignore format: one line
     `/plants/${BIG}?search=a%26b%20%C3%BC&isDryRun=true`,
     `{"name":"a\\"b\\\\u00001","isOld":false,"note":null,"parent":-9223372036854775808,"next":${BIG}}`,
+    received,
     plant,
   ],
-  ['putPlant', { id: BIG, name: 'Fig' }, `/plants/${BIG}`, `{"id":${BIG},"name":"Fig"}`],
-  ['removePlant', { id: 1 }, '/plants/1', ''],
-  ['listBed', { name: 'a/b ü' }, '/beds.old/a%2Fb%20%C3%BC', '', [plant]],
-  ['addBeds', undefined, '/beds', '', {}],
-])('%s sends what the contract says, and returns it exactly', async (name, input, url, body, data) => {
+  ['putPlant', { id: BIG, name: 'Fig' }, `/plants/${BIG}`, `{"id":${BIG},"name":"Fig"}`, ''],
+  ['removePlant', { id: 1 }, '/plants/1', '', ''],
+  ['listBed', { name: 'a/b ü' }, '/beds.old/a%2Fb%20%C3%BC', '', `[${received}]`, [plant]],
+  ['addBeds', undefined, '/beds', '', '{}', {}],
+])('%s sends what the contract says, and returns it exactly', async (name, input, target, body, received, data) => {
+  store.failNext({ status: received ? 200 : 204, body: received })
   expect(await client[name]?.(input)).toEqual(data)
-  expect(server.requests.at(-1)).toMatchObject({ method: grown[name as keyof typeof grown].method, url, body })
+  const { method } = grown[name as keyof typeof grown]
+  expect(store.requests.at(-1)).toMatchObject({ method, url: store.baseUrl + target, body })
 })
 
-test('a path that would be another one, and fields that are missing or unknown, are not sent', async () => {
-  for (const name of ['', '.', '..']) await expect(client['listBed']?.({ name })).rejects.toThrow('name: must not be')
-  await expect(client['removePlant']?.({})).rejects.toThrow('id: is required')
-  await expect(client['addBeds']?.({ size: 1 })).rejects.toThrow('size: is not one of ; options are the')
+test.each(['', '.', '..'])('a path that would be another one with "%s" is not sent', async (name) => {
+  await expect(client['listBed']?.({ name })).rejects.toThrow('name: must not be')
 })
 
 test('the fake checks what the contract says of a field, takes null and int64s, and responds with them', async () => {
-  const { createFakePlantStore } = await import(path.join(sdk.folder, 'src/testing/index.ts'))
   const { handlers } = await import(path.join(sdk.folder, 'src/testing/operations.ts'))
   handlers.changePlant = ({ search: _, isDryRun: __, ...body }: Record<string, unknown>) => ({ body, unused: {} })
   handlers.countPlants = () => ({ body: { count: 3 }, unused: {} })
-  const store = createFakePlantStore()
-  const { changePlant, countPlants } = sdk.createClient(store)
-  expect(await countPlants?.(), 'not that of `/plants/:id`').toEqual({ count: 3 })
-  const change = (input: object) => changePlant?.({ id: BIG, search: '', isDryRun: true, next: null, ...input })
+  expect(await client['countPlants']?.(), 'not that of `/plants/:id`').toEqual({ count: 3 })
+  const change = (input: object) =>
+    client['changePlant']?.({ id: BIG, search: '', isDryRun: true, next: null, ...input })
   const valid = { name: '🪴', code: 'ab', mail: 'ada@example.com', size: 8, price: 0.5, isOld: true, parent: BIG }
   for (const each of [{ parent: null, note: null }, valid])
     expect(await change(each)).toEqual({ id: BIG, next: null, ...each })
@@ -224,7 +218,6 @@ describe('rejected', () => {
     ['pathParams', 'is not supported here; use an object', [z.int(), z.string(), TextSchema.nullable()]],
     ['body', 'only an object has an id; remove Note', [TextSchema.meta({ id: 'Note' })]],
     ['body', 'write an example that is a bigint as a number', [Int64Schema.meta({ examples: [1n] })]],
-    ['pathParams', 'to a BigInt; change the schema', [z.string().transform(BigInt).pipe(z.int64())]],
   ])('in a %s: %s', (part, reason, schemas) => {
     for (const schema of schemas) {
       expect(() => generate({ getBed: operationWith(part, schema) }), schema.def.type).toThrow(reason)
@@ -258,7 +251,6 @@ describe('rejected', () => {
     ['metadata.errors: add the responses of idTaken', { metadata: { scope: 'read', errors: ['idTaken'] } }],
     ['is missing, and a POST is not idempotent by itself', { method: 'POST' }],
     ['since a repeated DELETE may get the 404', { ...response(404, ErrorSchema), method: 'DELETE' }],
-    ['since a repeated PUT may get the 412', { ...response(412, ErrorSchema), method: 'PUT' }],
     ['id: the path and the query have a field of this name; rename one', { ...inId, query: id }],
     ['id: the path and the body have a field of this name', { ...post, ...inId, body: NewPlantSchema }],
     ['another schema has the id Row', { ...post, body: one, responses: { 200: another } }],

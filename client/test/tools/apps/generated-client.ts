@@ -22,6 +22,7 @@ const seen = [
   await create({ id: -(2n ** 53n - 1n), name: '' }),
   await create({ id: 1n, name: 'Monstera' }),
   await create({ id: 2n ** 53n + 1n, name: 'above' }),
+  await create({ id: 2n ** 53n, name: 'below' }),
   (await getPlants({ query: { limit: 2 } })).data,
 ]
 console.log(JSON.stringify(seen))
