@@ -10,7 +10,9 @@ import { fail, root, run } from './run.mjs'
 import { findNode, linkNode } from './tools.mjs'
 
 const workspace = readFileSync(`${root}pnpm-workspace.yaml`, 'utf8')
-const packages = [...workspace.matchAll(/^ {2}- (\S+)$/gm)].map(([, folder]) => folder)
+const folders = [...workspace.matchAll(/^ {2}- (\S+)$/gm)].map(([, folder]) => folder)
+// The container image is built without the client.
+const packages = folders.filter((folder) => existsSync(`${root}${folder}/package.json`))
 
 if (root.includes(path.delimiter))
   fail(`The path ${root} has a "${path.delimiter}", which separates folders in PATH: move the clone.`)
