@@ -244,6 +244,7 @@ describe('rejected', () => {
     ['response 204: must be c.noBody()', { responses: { 204: Empty } }],
     ['response 200: must have a body; c.noBody() is a 204', { ...response(200, c.noBody()), method: 'DELETE' }],
     ['responses: a failure is a 4xx or 5xx', { ...post, ...response(304, c.noBody()) }],
+    ['responses: a failure is a 4xx or 5xx', response(302, ErrorSchema)],
     ['responses: a failure is a 4xx or 5xx with ErrorSchema', response(404, Empty)],
     ['responses: must have one success status', response(201, Empty)],
     ['response 200: must be an array', { query, metadata: paged }],
