@@ -182,14 +182,6 @@ describe.concurrent('a startup waits about 10 s for', () => {
     expect(message.endsWith(`: ${CHECK}`)).toBe(true)
     expect(performance.now() - begin).toBeGreaterThan(PATIENCE)
   })
-
-  test('PostgreSQL, which comes up meanwhile', async () => {
-    const late = await startFaultyNetwork(await freePort())
-    const starting = start(late.url('current'))
-    setTimeout(() => late.lead(postgresql.port), 1_000)
-    expect(await starting).toBe('done')
-    await late[Symbol.asyncDispose]()
-  })
 })
 
 test('a startup and a probe survive connections that are lost in each of their steps', async () => {

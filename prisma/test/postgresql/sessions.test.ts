@@ -4,22 +4,17 @@
  */
 import { expect, test } from 'vitest'
 import { query, runSql, sharedPostgresql } from '../../../test/helpers/database/databases.ts'
-import { CONFIGURATION, hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
+import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
 import { openDatabase } from '../../src/database.ts'
 import { openClient } from '../helpers/open-client.ts'
 
 const postgresql = await sharedPostgresql()
-
-/** Drops what a session should begin with, without a word, and keeps every client on a connection of its own. */
-const DROPS_OPTIONS = `${CONFIGURATION.replace('transaction', 'session')}
-ignore_startup_parameters = options`
 
 /** How a server connects to the database of this name. */
 const WAYS: Record<string, (name: string) => Promise<string>> = {
   directly: async (name) => postgresql.url(name),
   ...(hasPgbouncer && {
     'through a pooler': async (name) => `${await startPgbouncer(postgresql.port)}/${name}?pgbouncer=true`,
-    'where options are dropped': async (name) => `${await startPgbouncer(postgresql.port, DROPS_OPTIONS)}/${name}`,
   }),
 }
 
@@ -29,9 +24,7 @@ const OTHERS = `extra_float_digits = -15; bytea_output = escape; IntervalStyle =
   plan_cache_mode = force_generic_plan; exit_on_error = on; search_path = pg_catalog, public`
 const SETTINGS = [
   `TimeZone = 'America/New_York'; DateStyle = 'ISO, MDY'`,
-  `TimeZone = 'Asia/Tokyo'; DateStyle = 'SQL, DMY'`,
   `TimeZone = 'Asia/Kolkata'; DateStyle = 'German'; ${OTHERS}`,
-  `TimeZone = '+07:30'; DateStyle = 'Postgres, YMD'`,
 ]
 /** All times of the tokens and the plant, in milliseconds since 1970. */
 const SELECT_TIMES = `

@@ -13,7 +13,7 @@ export const hasPgbouncer = existsSync(PROGRAM)
 requireInCi('PgBouncer', hasPgbouncer)
 
 /** With two connections to each database of the PostgreSQL on this machine. */
-export const CONFIGURATION = `
+const CONFIGURATION = `
 [databases]
 * = host=10.0.0.20 user=postgres
 [pgbouncer]
