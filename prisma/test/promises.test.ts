@@ -150,14 +150,23 @@ describe('on PostgreSQL', () => {
   })
 })
 
-test('no source looks at the text of a statement but that of Prisma Client, and the driver at its parameters', () => {
+const LOOKING =
+  /\b(sql|query\.text)\.(\w+With|at|char\w+|includes|indexOf|match\w*|replace\w*|s\w+|trim\w*)\(|\.(exec|test)\((\w+\.)?(sql|query\.text)\b/
+/** Opening and closing a file of a database would drop the locks of SQLite. */
+const OPENING =
+  /^import \{[^}]*\b(open|openSync|readFile|readFileSync|createReadStream|copyFile|copyFileSync|writeFile|cp|cpSync)\b[^}]*\} from 'node:fs/m
+
+test.each([
+  // That of Prisma Client, and the driver at its parameters.
+  ['looks at the text of a statement', LOOKING, ['prisma-client.ts', 'sqlite/connection.ts']],
+  // An empty file before SQLite has it, a copy before it has its name, a folder; and files of others.
+  ['opens files', OPENING, ['migrations.ts', 'postgresql/address.ts', 'sqlite/backup.ts', 'sqlite/engine.ts']],
+])('no other source %s', (_what, pattern, expected) => {
   const folder = new URL('../src/', import.meta.url)
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   const sources = names.filter((name) => name.endsWith('.ts') && !name.startsWith('generated'))
-  const looks =
-    /\b(sql|query\.text)\.(\w+With|at|char\w+|includes|indexOf|match\w*|replace\w*|s\w+|trim\w*)\(|\.(exec|test)\((\w+\.)?(sql|query\.text)\b/
-  const looking = sources.filter((name) => looks.test(readFileSync(new URL(name, folder), 'utf8')))
-  expect(looking.sort()).toEqual(['prisma-client.ts', 'sqlite/connection.ts'])
+  const matching = sources.filter((name) => pattern.test(readFileSync(new URL(name, folder), 'utf8')))
+  expect(matching.sort()).toEqual(expected)
 })
 
 describe('on SQLite', () => {

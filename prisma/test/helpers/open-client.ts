@@ -17,13 +17,12 @@ export async function openClient(url: string, patience = 60_000): Promise<TestCl
 }
 
 /** Returns the message of the StorageError that an action fails with; `done`: it does not fail. */
-export async function outcomeOf(action: Promise<unknown>): Promise<string> {
-  const error = await action.then(
-    () => undefined,
-    (reason: Error) => reason,
-  )
-  if (error) expect(error).toMatchObject({ name: 'StorageError' })
-  return error?.message ?? 'done'
+export function outcomeOf(action: Promise<unknown>): Promise<string> {
+  const messageOf = (error: Error) => {
+    expect(error).toMatchObject({ name: 'StorageError' })
+    return error.message
+  }
+  return action.then(() => 'done', messageOf)
 }
 
 /** Creates a SQLite file without plants. */
