@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
-import { expect, test } from 'vitest'
+import { type AddressInfo, createServer, Socket } from 'node:net'
+import { expect, test, vi } from 'vitest'
 import { afterFile } from '../../../test/helpers/temporary.ts'
 import { readAddress } from '../../src/postgresql/address.ts'
 import { openPool } from '../../src/postgresql/pool.ts'
@@ -14,6 +14,9 @@ test('a server that stops as it has opened a connection fails a statement, and i
   await once(stopping.listen(0, '127.0.0.1'), 'listening')
   afterFile(() => void stopping.close())
   const { port } = stopping.address() as AddressInfo
+  const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive')
   await using pool = openPool(readAddress(`postgresql://postgres@127.0.0.1:${port}/plants`), { max: 1 })
   expect(await outcomeOf(pool.query('SELECT 1'))).toMatch(/does not respond: check/)
+  // So that an idle connection ends whose network has ended silently.
+  expect(keepAlive).toHaveBeenCalledExactlyOnceWith(true, 10_000)
 })

@@ -39,12 +39,15 @@ test.each(['', '-wal', '-shm'])(
       { id: '4', name: 'Ficus' },
     ])
 
-    copyFileSync(file + suffix, `${file}-copy`)
-    renameSync(`${file}-copy`, file + suffix)
+    renameSync(file + suffix, `${file}-kept`)
+    copyFileSync(`${file}-kept`, file + suffix)
     const contents = () => [file, `${file}-wal`].map((name) => readFileSync(name))
     const before = contents()
     await expect(write('5')).rejects.toMatchObject(moved)
     await expect(prisma.plant.count()).rejects.toMatchObject(moved)
+    // Others may have seen the replacement: the file stays lost once it is back.
+    renameSync(`${file}-kept`, file + suffix)
+    await expect(write('6')).rejects.toMatchObject(moved)
     // Nor does closing write.
     await close()
     expect(contents()).toEqual(before)
