@@ -1,8 +1,11 @@
+import { statSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { connect } from '../../../test/helpers/database/databases.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { loadEngine } from '../../src/address.ts'
 import { StorageError } from '../../src/index.ts'
+import { TIMES } from '../../src/patience.ts'
 import { openWriter } from '../../src/sqlite/writer.ts'
 import { openNewClient } from '../helpers/open-client.ts'
 
@@ -27,4 +30,12 @@ test('a database in another encoding, or whose disk does not support these setti
   await expect(openWriter(':memory:')).rejects.toThrow(
     new StorageError(':memory: does not support journal_mode=WAL and synchronous=FULL: put it on a local disk'),
   )
+})
+
+test('the log is not written back into the file while both are in their place', async () => {
+  const { file, prisma } = await openNewClient()
+  await prisma.plant.createMany({ data: { account: 'alice', id: '1', name: 'Ficus' } })
+  const { mtimeMs } = statSync(file)
+  await sleep(3 * TIMES.check)
+  expect(statSync(file).mtimeMs).toBe(mtimeMs)
 })
