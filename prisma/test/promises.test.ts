@@ -143,10 +143,6 @@ describe('on PostgreSQL', () => {
     }
     const changing = 'WITH changed AS (UPDATE "Secret" SET "value" = $1 RETURNING "value") SELECT * FROM changed'
     expect(await prisma.$queryRawUnsafe(changing, 'changed')).toEqual([{ value: 'changed' }])
-    const data = { account: 'bob', id: '1', name: 'Ficus' }
-    await prisma.plant.create({ data })
-    await expect(prisma.plant.create({ data })).rejects.toMatchObject({ code: 'P2002' })
-    await prisma.plant.deleteMany()
   })
 })
 
@@ -195,10 +191,10 @@ describe('on SQLite', () => {
     for (const run of [
       () => prisma.$queryRawUnsafe('SELEKT 1'),
       () => prisma.$executeRawUnsafe(`DELETE FROM "Plant" WHERE "id" = 'x`),
+      () => prisma.plant.create({ data: { ...data, unknown: 1 } as never }),
     ]) {
-      expect(await failure(run())).toMatch(/^PrismaClientKnownRequestError: (?!.*promises\.test)/s)
+      expect(await failure(run())).toMatch(/^PrismaClient\w+Error: (?!.*promises\.test)/s)
     }
-    await expect(prisma.plant.create({ data })).rejects.toMatchObject({ code: 'P2002' })
   })
 
   test('a time that is given as text with an offset is stored in UTC, as any other', async () => {

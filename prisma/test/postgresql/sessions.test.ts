@@ -38,34 +38,31 @@ test.each(Object.keys(WAYS))('times are right whatever the settings of a session
     const name = `${way} ${index}`
     const set = settings.split(';').map((setting) => `ALTER DATABASE "${name}" SET ${setting}`)
     await runSql(await postgresql.create(name), set.join(';'))
-    await expectRightTimes(base.replace(/(?=\?|$)/, encodeURIComponent(name)), postgresql.url(name))
+    // Stores and reads times of a database, and reads them as another program does.
+    const url = base.replace(/(?=\?|$)/, encodeURIComponent(name))
+    const { plants, tokens, close } = await openDatabase(url)
+    const begin = Date.now()
+    const expiresAt = new Date(begin + 10_000)
+    const token = { account: 'älice', scopes: ['read'], label: null, expiresAt }
+    const first = await tokens.create({ ...token, id: 'a', hash: 'a' })
+    await tokens.create({ ...token, id: 'b', hash: 'b' })
+    const { isNew: _, ...second } = (await tokens.revoke('b')) ?? expect.unreachable()
+    await plants.create([{ account: 'älice', id: 'c', name: '🪴', tag: null }])
+    const end = Date.now()
+
+    expect([second, undefined, first]).toMatchObject(await tokens.find(['b', 'none', 'a']))
+    expect(await tokens.list()).toEqual([first, second])
+    const { prisma } = await openClient(url)
+    const after = (time: number) => ({ where: { expiresAt: { gt: new Date(time) } }, orderBy: { id: 'desc' } }) as const
+    expect((await prisma.token.findMany(after(begin + 9_999))).map(({ id }) => id)).toEqual(['b', 'a'])
+    expect(await prisma.token.findMany(after(begin + 10_000))).toEqual([])
+    const [plant] = await prisma.plant.findMany({ select: { createdAt: true } })
+
+    const now = [first.createdAt, second.createdAt, second.revokedAt, plant?.createdAt].map(Number)
+    expect(now).toEqual(now.toSorted())
+    expect([begin <= Number(now[0]), Number(now.at(-1)) <= end]).toEqual([true, true])
+    const stored = await query<{ time: string }>(postgresql.url(name), SELECT_TIMES)
+    expect(stored.map(({ time }) => Number(time))).toEqual([...now, Number(expiresAt), Number(expiresAt)])
+    await close()
   }
 })
-
-/** Stores and reads times of a database, and reads them as another program does. */
-async function expectRightTimes(url: string, direct: string): Promise<void> {
-  const { plants, tokens, close } = await openDatabase(url)
-  const begin = Date.now()
-  const expiresAt = new Date(begin + 10_000)
-  const token = { account: 'älice', scopes: ['read'], label: null, expiresAt }
-  const first = await tokens.create({ ...token, id: 'a', hash: 'a' })
-  await tokens.create({ ...token, id: 'b', hash: 'b' })
-  const { isNew: _, ...second } = (await tokens.revoke('b')) ?? expect.unreachable()
-  await plants.create([{ account: 'älice', id: 'c', name: '🪴', tag: null }])
-  const end = Date.now()
-
-  expect([second, undefined, first]).toMatchObject(await tokens.find(['b', 'none', 'a']))
-  expect(await tokens.list()).toEqual([first, second])
-  const { prisma } = await openClient(url)
-  const after = (time: number) => ({ where: { expiresAt: { gt: new Date(time) } }, orderBy: { id: 'desc' } }) as const
-  expect((await prisma.token.findMany(after(begin + 9_999))).map(({ id }) => id)).toEqual(['b', 'a'])
-  expect(await prisma.token.findMany(after(begin + 10_000))).toEqual([])
-  const [plant] = await prisma.plant.findMany({ select: { createdAt: true } })
-
-  const now = [first.createdAt, second.createdAt, second.revokedAt, plant?.createdAt].map(Number)
-  expect(now).toEqual(now.toSorted())
-  expect([begin <= Number(now[0]), Number(now.at(-1)) <= end]).toEqual([true, true])
-  const stored = await query<{ time: string }>(direct, SELECT_TIMES)
-  expect(stored.map(({ time }) => Number(time))).toEqual([...now, Number(expiresAt), Number(expiresAt)])
-  await close()
-}
