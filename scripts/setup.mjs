@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { fail, root, run } from './run.mjs'
+import { root, run } from './run.mjs'
 import { findNode, linkNode } from './tools.mjs'
 
 const workspace = readFileSync(`${root}pnpm-workspace.yaml`, 'utf8')
@@ -14,8 +14,6 @@ const folders = [...workspace.matchAll(/^ {2}- (\S+)$/gm)].map(([, folder]) => f
 // The container image is built without the client.
 const packages = folders.filter((folder) => existsSync(`${root}${folder}/package.json`))
 
-if (root.includes(path.delimiter))
-  fail(`The path ${root} has a "${path.delimiter}", which separates folders in PATH: move the clone.`)
 const node = findNode()
 // What a step starts runs on it, too.
 process.env['PATH'] = path.dirname(node) + path.delimiter + process.env['PATH']
