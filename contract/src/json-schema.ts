@@ -111,7 +111,7 @@ function isSupported(schema: z.core.$ZodTypes, json: Json, part: Part, path: rea
   return (
     names.every((name) => SUPPORTED_NAMES.includes(name)) &&
     (isField ? isScalar && /^[a-z]\w*$/i.test(String(path.at(-1))) : path.length === 0 || def.type === 'object') &&
-    !(json.deprecated || json.allOf) &&
+    !json.deprecated &&
     (json.exclusiveMinimum ?? json.exclusiveMaximum) === undefined &&
     regexes.every((each) => each?.source === json.pattern && !/[imsy]/.test(each.flags)) &&
     !('coerce' in def && def.coerce) &&
