@@ -80,9 +80,7 @@ export async function openSocket(url: string, options: { localAddress?: string }
 export async function readAll(socket: Socket): Promise<string> {
   const chunks: Buffer[] = []
   socket.on('data', (chunk) => chunks.push(chunk)).resume()
-  // A connection that the server has reset is closed, too.
-  const closed = once(socket, 'close').catch((error) => error.code ?? Promise.reject(error))
-  if (!socket.closed) await closed
+  if (!socket.closed) await once(socket, 'close')
   return Buffer.concat(chunks).toString('latin1')
 }
 
