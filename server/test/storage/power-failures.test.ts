@@ -9,6 +9,7 @@ import { existsSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
+import { query } from '../../../test/helpers/database/databases.ts'
 import { type PowerFailure, recordDisk, whyNoRecording } from '../../../test/helpers/database/recording-disk.ts'
 import { until } from '../../../test/helpers/programs.ts'
 import { createRandom } from '../../../test/helpers/random.ts'
@@ -132,12 +133,14 @@ async function findDamage(
   const [ids, tokens] = [before(history.plants), before(history.tokens)]
   try {
     history.disk.leave(folder, moment, failure)
-    const damage = before(history.backups).flatMap(({ name, ids }) => inspect(path.join(folder, name), ids, []))
+    const damage: string[] = []
+    for (const { name, ids } of before(history.backups))
+      damage.push(...(await inspect(path.join(folder, name), ids, [])))
     if (startsServer) {
       await using server = await startTestServer({ databaseUrl: `file:${file}` })
       for (const token of tokens) expect((await server.call('/plants', { token })).status).toBe(200)
     }
-    if (tokens.length > 0) damage.push(...inspect(file, ids, tokens))
+    if (tokens.length > 0) damage.push(...(await inspect(file, ids, tokens)))
     return damage
   } catch (error) {
     return [String(error)]
@@ -147,23 +150,21 @@ async function findDamage(
 }
 
 /** Looks for plants and tokens in a file. */
-function inspect(file: string, ids: readonly number[], tokens: readonly string[]): string[] {
-  const database = new DatabaseSync(`file:${file}?mode=rw`, { returnArrays: true })
-  try {
-    const read = (sql: string) => (database.prepare(sql).all() as unknown as string[][]).map(([value]) => value)
-    const [integrity] = read('PRAGMA integrity_check')
-    const select = (sql: string) => new Set(read(sql))
-    const hashes = select('SELECT "hash" FROM "Token"')
-    const stored = select('SELECT json_array("id", "name", "tag") FROM "Plant"')
-    const textOf = (id: number) => JSON.stringify([String(id), plantOf(id).name, plantOf(id).tag ?? null])
-    return [
-      ...(integrity === 'ok' ? [] : [`${file}: ${integrity}`]),
-      ...ids.filter((id) => !stored.has(textOf(id))).map((id) => `${file} has lost the plant ${id}`),
-      ...tokens.filter((token) => !hashes.has(hash('sha256', token))).map((token) => `${file} has lost ${token}`),
-    ]
-  } finally {
-    database.close()
-  }
+async function inspect(file: string, ids: readonly number[], tokens: readonly string[]): Promise<string[]> {
+  const [read] = await query<Record<'integrity' | 'hashes' | 'plants', string>>(
+    `file:${file}`,
+    `SELECT (SELECT group_concat(integrity_check) FROM pragma_integrity_check) AS integrity,
+       (SELECT json_group_array("hash") FROM "Token") AS hashes,
+       (SELECT json_group_array(json_array("id", "name", "tag")) FROM "Plant") AS plants`,
+  )
+  const { integrity, hashes, plants } = read ?? expect.unreachable()
+  const stored = new Set((JSON.parse(plants) as unknown[]).map((plant) => JSON.stringify(plant)))
+  const textOf = (id: number) => JSON.stringify([String(id), plantOf(id).name, plantOf(id).tag ?? null])
+  return [
+    ...(integrity === 'ok' ? [] : [`${file}: ${integrity}`]),
+    ...ids.filter((id) => !stored.has(textOf(id))).map((id) => `${file} has lost the plant ${id}`),
+    ...tokens.filter((token) => !hashes.includes(hash('sha256', token))).map((token) => `${file} has lost ${token}`),
+  ]
 }
 
 test.skipIf(whyNoRecording)('nothing that was confirmed is lost by a power failure at any moment', async () => {
