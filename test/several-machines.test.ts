@@ -62,8 +62,7 @@ test('the role of the servers may not change or delete plants unless rights.sql 
 
 test.runIf(hasPgbouncer)('through PgBouncer, requests succeed soon after PostgreSQL has crashed', async () => {
   const own = await startOwnPostgresql({ prepare: demandPasswords })
-  const administrate = (sql: string) => runSql(own.url('postgres'), sql)
-  await administrate(`CREATE ROLE plant_store LOGIN PASSWORD 'secret'`)
+  await own.administrate(`CREATE ROLE plant_store LOGIN PASSWORD 'secret'`)
   await runSql(await own.create('plants'), rights)
   const configuration = codeBlock(guide, 'Connections', 0, 'ini')
   const [, select = ''] = /; Its line: (.*)/.exec(configuration) ?? []

@@ -23,7 +23,7 @@ const network = await startFaultyNetwork(postgresql.port)
 afterFile(network[Symbol.asyncDispose])
 /** The database of the tests, which leave it as it was, behind the network. */
 const url = network.url('current')
-const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
+const { administrate } = postgresql
 const as = (role: string) => url.replace('postgres@', `${role}@`)
 
 const rights = readGuide('several-machines/rights.sql').replaceAll('plant_store', 'PUBLIC')

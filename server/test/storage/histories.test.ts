@@ -88,8 +88,5 @@ test(`two servers of one file, killed ${KILLS} times under load`, async () => {
 test.runIf(isLong)(`three servers of one PostgreSQL, killed ${KILLS} times, as the database is`, async () => {
   const postgresql = await startOwnPostgresql()
   await postgresql.create('plants')
-  await killUnderLoad(postgresql.url('plants'), 3, async (signal) => {
-    await postgresql.stop(signal)
-    await postgresql.start()
-  })
+  await killUnderLoad(postgresql.url('plants'), 3, postgresql.restart)
 })

@@ -9,7 +9,7 @@ import path from 'node:path'
 import pino from 'pino'
 import { beforeEach, expect, test } from 'vitest'
 import { openConnection, query, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
-import { demandPasswords, type PostgresqlOptions } from '../../../test/helpers/database/postgresql.ts'
+import { demandPasswords } from '../../../test/helpers/database/postgresql.ts'
 import { type Moment, startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -30,7 +30,7 @@ const connection = await openConnection(postgresql.url('plants'))
 afterFile(connection.close)
 beforeEach(() => connection.run('TRUNCATE "Plant"'))
 
-const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
+const { administrate } = postgresql
 const createPlant = (id: number, at = server, token = at.token) =>
   at.post(JSON.stringify({ id, name: `plant ${id}` }), { token })
 const namesUpTo = (count: number) => Array.from({ length: count }, (_, index) => `plant ${index + 1}`)
@@ -166,22 +166,11 @@ test('a server whose database fails logs and sends no password', async () => {
   expect(seen.join()).not.toMatch(/"error":50000|Zq[789]/)
 })
 
-async function startCluster(options?: PostgresqlOptions) {
-  const postgresql = await startOwnPostgresql(options)
-  if (!options?.copyOf) await postgresql.create('plants')
-  return {
-    ...postgresql,
-    databaseUrl: postgresql.url('plants'),
-    administrate: (sql: string) => runSql(postgresql.url('postgres'), sql),
-    async crash() {
-      await postgresql.stop('SIGQUIT')
-      await postgresql.start()
-    },
-  }
-}
-
 /** Starts a server that loses in a crash what was committed without waiting for the disk. */
-const startLosingCluster = () => startCluster({ settings: { wal_writer_delay: '10s' } })
+async function startLosingCluster() {
+  const postgresql = await startOwnPostgresql({ settings: { wal_writer_delay: '10s' } })
+  return { ...postgresql, databaseUrl: await postgresql.create('plants'), crash: () => postgresql.restart('SIGQUIT') }
+}
 
 const RELOAD = 'SELECT pg_reload_conf()'
 const RECONNECT = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'plants'`
@@ -275,9 +264,10 @@ test('a reload between an insert and its commit does not make the commit lose it
 
 test('a failover to a standby: nothing acknowledged is lost, writes wait for the new primary', async () => {
   const replication = { wal_level: 'replica', max_wal_senders: '4', hot_standby: 'on' }
-  const primary = await startCluster({ settings: replication })
+  const primary = await startOwnPostgresql({ settings: replication })
+  await primary.create('plants')
   await primary.stop()
-  const standby = await startCluster({
+  const standby = await startOwnPostgresql({
     copyOf: primary,
     settings: { primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres application_name=standby` },
     prepare: (folder) => writeFileSync(path.join(folder, 'standby.signal'), ''),

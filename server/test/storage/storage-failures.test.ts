@@ -48,7 +48,8 @@ function fillDiskOfSqlite(): Fault {
 }
 
 async function fillDiskOfPostgresql(): Promise<Fault> {
-  const { postgresql, databaseUrl } = await startCluster()
+  const postgresql = await startOwnPostgresql()
+  const databaseUrl = await postgresql.create('plants')
   const { folder, ...disk } = fullDisk()
   // Its files are on the disk.
   onTestFinished(() => postgresql.stop())
@@ -57,11 +58,6 @@ async function fillDiskOfPostgresql(): Promise<Fault> {
   await runSql(databaseUrl, `CREATE TABLESPACE small LOCATION '${folder}'`)
   await runSql(databaseUrl, 'ALTER TABLE "Plant" SET TABLESPACE small')
   return { ...disk, databaseUrl, isFoundIdle: false }
-}
-
-async function startCluster() {
-  const postgresql = await startOwnPostgresql()
-  return { postgresql, databaseUrl: await postgresql.create('plants') }
 }
 
 async function lock(databaseUrl: string, begin: string, holder: string): Promise<Fault> {
@@ -79,7 +75,7 @@ async function lock(databaseUrl: string, begin: string, holder: string): Promise
 
 const lockSqlite = async () => lock(await newDatabase(), 'BEGIN EXCLUSIVE', 'process')
 const INSERT = `BEGIN; INSERT INTO "Plant" ("account", "id", "name") VALUES ('bob', '1', 'x')`
-const lockPostgresql = async () => lock((await startCluster()).databaseUrl, INSERT, 'transaction')
+const lockPostgresql = async () => lock(await (await startOwnPostgresql()).create('plants'), INSERT, 'transaction')
 
 test.for([
   ['a full disk of SQLite', whyNoDisk, fillDiskOfSqlite],

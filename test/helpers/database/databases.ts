@@ -6,15 +6,7 @@ import { backupDatabase, migrateDatabase } from '@plant-store/prisma'
 import pg from 'pg'
 import { inject, onTestFinished } from 'vitest'
 import { afterFile, temporaryDatabase } from '../temporary.ts'
-import {
-  cloneStatement,
-  type PostgresqlOptions,
-  type PostgresqlServer,
-  sharedPort,
-  startPostgresql,
-  TEMPLATE,
-  urlOf,
-} from './postgresql.ts'
+import { cloneStatement, type PostgresqlOptions, sharedPort, startPostgresql, TEMPLATE, urlOf } from './postgresql.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -84,10 +76,10 @@ export async function sharedPostgresql() {
 }
 
 /** Starts a PostgreSQL server of its own until the end of the test file. */
-export async function startOwnPostgresql(options?: PostgresqlOptions): Promise<PostgresqlServer> {
+export async function startOwnPostgresql(options?: PostgresqlOptions) {
   const own = await startPostgresql(options)
   afterFile(own.remove)
-  return own
+  return { ...own, administrate: (sql: string) => runSql(own.url('postgres'), sql) }
 }
 
 /** A connection to a database past the server, as another program has it. */

@@ -205,6 +205,10 @@ async function startOn(folder: string, settings?: Record<string, string>) {
     },
     start,
     stop,
+    async restart(signal: NodeJS.Signals): Promise<void> {
+      await stop(signal)
+      await start()
+    },
     /** Stops it and removes its data. */
     async remove(): Promise<void> {
       await stop()
