@@ -1,13 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
+import { query } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { freePort } from '../../../test/helpers/programs.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
-import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { callPlants, createPlant, type PlantsResponse, plantOf } from '../../../test/helpers/server/start-writing.ts'
 import { findViolations, type Operation } from './history.ts'
 import type { Target } from './wire.ts'
@@ -22,8 +21,6 @@ const PAUSE = 10
 
 /** A server, and a token of an account there. */
 type LoadTarget = Target & { account?: string }
-/** An account with one of its tokens. */
-export type Account = Omit<Required<LoadTarget>, 'url'>
 
 /**
  * Starts clients that create plants all the time, and others that list them, whole and in pages. What they did and saw
@@ -159,14 +156,6 @@ export async function startKillable(databaseUrl: string) {
   }
 }
 
-/** Creates a token of each account, and the database if there is none. */
-export async function createTokens(databaseUrl: string, ...accounts: readonly string[]): Promise<Account[]> {
-  await using server = await startTestServer({ databaseUrl })
-  return Promise.all(
-    accounts.map(async (account) => ({ account, token: (await server.createToken({ account })).token })),
-  )
-}
-
 /** Expects that a history has no violation; one that has is kept in a file. */
 function expectPossible(history: readonly Operation[]): void {
   const violations = findViolations(history)
@@ -202,17 +191,7 @@ export function expectUnavailable({ status, retryAfter, body }: Omit<PlantsRespo
   expect(retryAfter).toMatch(/^[15]$/)
 }
 
-/**
- * Reads a database file, which a server may have open: the result of SQLite's integrity check, which is `ok` or its
- * errors, and the ids of the plants of all accounts, in order of creation.
- */
-export function readDatabase(file: string): { integrity: unknown; ids: number[] } {
-  const database = new DatabaseSync(file, { readOnly: true, timeout: 5_000 })
-  try {
-    const rows = database.prepare('SELECT "id" FROM "Plant" ORDER BY "seq"').all()
-    const integrity = database.prepare('PRAGMA integrity_check').get()?.['integrity_check']
-    return { integrity, ids: rows.map(({ id }) => Number(id)) }
-  } finally {
-    database.close()
-  }
+/** Expects that SQLite finds nothing wrong with a file, which a server may have open. */
+export async function expectIntegrity(file: string): Promise<void> {
+  expect(await query(`file:${file}`, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
 }

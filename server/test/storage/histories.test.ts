@@ -9,9 +9,10 @@ import { expect, test } from 'vitest'
 import { startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { isLong } from '../../../test/helpers/long-tests.ts'
 import { root, startProgram, until } from '../../../test/helpers/programs.ts'
+import { createTokens } from '../../../test/helpers/server/run-command.ts'
 import { callPlants } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
-import { createTokens, readDatabase, startKillable, startLoad } from '../helpers/load.ts'
+import { expectIntegrity, startKillable, startLoad } from '../helpers/load.ts'
 import type { Target } from '../helpers/wire.ts'
 
 const KILLS = isLong ? 5 : 1
@@ -82,7 +83,7 @@ async function killUnderLoad(
 test(`two servers of one file, killed ${KILLS} times under load`, async () => {
   const { file, url } = temporaryDatabase()
   await killUnderLoad(url, 2)
-  expect(readDatabase(file).integrity).toBe('ok')
+  await expectIntegrity(file)
 })
 
 test.runIf(isLong)(`three servers of one PostgreSQL, killed ${KILLS} times, as the database is`, async () => {

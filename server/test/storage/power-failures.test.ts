@@ -170,7 +170,6 @@ async function inspect(file: string, ids: readonly number[], tokens: readonly st
 test.skipIf(whyNoRecording)('nothing that was confirmed is lost by a power failure at any moment', async () => {
   const history = await writeHistory()
   const end = history.disk.position()
-  console.log(`power failures: ${history.plants.length} plants, ${Math.round(end / 2 ** 20)} MB recorded`)
   const random = createRandom()
   /** Any moment, or one at which a retried plant may be the only one since the server was killed. */
   const chooseMoment = () => {

@@ -60,11 +60,18 @@ export async function startWithToken(
   accounts: readonly string[] = ['alice'],
 ): Promise<{ server: ServerProcess; token: string; tokens: string[] }> {
   const DATABASE_URL = `file:${path.join(folder, `${name}.db`)}`
-  // In this process, so that a restart takes only the time of the server.
-  const store = await startServer({ port: 0, databaseUrl: DATABASE_URL, shutdownDelay: 0 })
-  const created = await Promise.all(accounts.map((account) => createNewToken(store.tokens, { account })))
-  await store.close()
+  const tokens = (await createTokens(DATABASE_URL, ...accounts)).map(({ token }) => token)
   const server = await startServerProcess({ DATABASE_URL, ...environment })
-  const tokens = created.map(({ token }) => token)
   return { server, token: tokens[0] ?? '', tokens }
+}
+
+/**
+ * Creates a token of each account, and the database if there is none: in this process, so that a restart takes only the
+ * time of the server.
+ */
+export async function createTokens(databaseUrl: string, ...accounts: readonly string[]) {
+  const { tokens, close } = await startServer({ port: 0, databaseUrl, shutdownDelay: 0 })
+  const created = await Promise.all(accounts.map((account) => createNewToken(tokens, { account })))
+  await close()
+  return created
 }
