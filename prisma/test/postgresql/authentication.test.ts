@@ -27,12 +27,7 @@ const passwordFile = path.join(files, 'password')
 writeFileSync(passwordFile, PASSWORD)
 // Node.js itself can only read certificates.
 const hasOpenssl = isInstalled('openssl')
-if (hasOpenssl) {
-  createAuthority('other-ca')
-  const issue = createAuthority('ca')
-  issue('host', 'localhost')
-  issue('client', 'gardener')
-}
+if (hasOpenssl) createCertificates()
 const socketFolder = temporaryFolder()
 chmodSync(socketFolder, 0o777)
 const server = await startOwnPostgresql({
@@ -49,18 +44,17 @@ await runSql(
 )
 
 /**
- * Creates a certificate authority in the folder: `NAME.pem`, which only those trust who get it. Returns what issues the
- * certificate `FILE.pem` with the key `FILE-key.pem`, for the name of a host or a user.
+ * Creates a certificate authority in the folder, `ca.pem`, and the certificates that it issues for a host and a user:
+ * `FILE.pem`, with the key `FILE-key.pem`.
  */
-function createAuthority(authority: string): (file: string, name: string) => void {
+function createCertificates(): void {
   const key = '-nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256 -keyout'
   const run = (command: string) => execFileSync('openssl', command.split(' '), { cwd: files, stdio: 'pipe' })
-  run(`req -x509 ${key} ${authority}-key.pem -subj /CN=${authority} -days 2 -out ${authority}.pem`)
-  return (file, name) => {
+  run(`req -x509 ${key} ca-key.pem -subj /CN=ca -days 2 -out ca.pem`)
+  for (const [file, name] of Object.entries({ host: 'localhost', client: 'gardener' })) {
     writeFileSync(path.join(files, 'names'), `subjectAltName=DNS:${name}`)
     run(`req ${key} ${file}-key.pem -subj /CN=${name} -out request`)
-    const signer = `-CA ${authority}.pem -CAkey ${authority}-key.pem -CAcreateserial`
-    run(`x509 -req -in request ${signer} -days 2 -extfile names -out ${file}.pem`)
+    run(`x509 -req -in request -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 2 -extfile names -out ${file}.pem`)
   }
 }
 
@@ -94,7 +88,7 @@ test.runIf(hasOpenssl).each<[url: string, outcome: RegExp]>([
   ['postgres@127.0.0.1?sslmode=verify-full&sslrootcert=ca.pem', new RegExp(`${FAILS}.*altnames`)],
   ['postgres@localhost?sslmode=verify-full', UNTRUSTED],
   // As in libpq, a certificate authority that is named is used.
-  ['postgres@localhost?sslmode=require&sslrootcert=other-ca.pem', UNTRUSTED],
+  ['postgres@localhost?sslmode=require&sslrootcert=client.pem', UNTRUSTED],
   [`${CLIENT}&sslcert=client.pem&sslkey=client-key.pem`, /^done$/],
   [CLIENT, REJECTED],
   ['encrypted@localhost', /rejects this user or password: .*sslmode, .* \(.*no encryption\)$/],
