@@ -91,6 +91,8 @@ parentPort?.on('message', ({ name, args }: Command) => {
   try {
     parentPort?.postMessage({ result: run(...(args as never[])) } satisfies Outcome)
   } catch (error) {
+    // Who is told that the log is missing may kill this process: nothing is lost.
+    saveLog()
     parentPort?.postMessage({ error: toPlainError(error) } satisfies Outcome)
   }
 })

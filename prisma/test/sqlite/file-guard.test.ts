@@ -80,6 +80,9 @@ test('a change in the same clock tick, with the same folder time, is detected', 
   renameSync(`${file}-wal`, `${file}-elsewhere`)
   utimesSync(path.dirname(file), now, now)
   await expect(write('2')).rejects.toMatchObject(moved)
+  // By then, the file alone has what was confirmed: this process may be killed.
+  copyFileSync(file, `${file}.copy`)
+  expect(await query(`file:${file}.copy`, 'SELECT id FROM Plant')).toEqual([{ id: '1' }])
 })
 
 test('a database that was replaced while it was opened is not the one that was', async () => {
