@@ -20,8 +20,7 @@ const image = Object.fromEntries(
 const { services } = parse(read('compose.yaml'), { merge: true })
 
 const kubernetes = readGuide('kubernetes.yaml')
-const documents = parseAllDocuments(kubernetes).map((document) => document.toJS())
-const [job, deployment] = documents
+const [job, deployment] = parseAllDocuments(kubernetes).map((document) => document.toJS())
 const { containers, terminationGracePeriodSeconds } = deployment.spec.template.spec
 const variables: { name: string; value?: string }[] = containers[0].env
 const pod = Object.fromEntries(variables.map(({ name, value }) => [name, value ?? '']))
@@ -44,23 +43,12 @@ test.each([
   expect(names.filter((name) => !known.includes(name) && !others.includes(name))).toEqual([])
 })
 
-test('the commands in kubernetes.yaml name what is in it, and no pod gets variables of services', () => {
-  const selected = { app: 'plant-store' }
-  expect([job.metadata, deployment.metadata]).toEqual([
-    { name: /job\/(\S+)/.exec(kubernetes)?.[1], labels: { app: /apply .*--selector=app=(\S+)/.exec(kubernetes)?.[1] } },
-    { name: /scale deployment\/(\S+) --replicas=0/.exec(kubernetes)?.[1] },
-  ])
-  expect(deployment.spec.template.metadata.labels).toEqual(selected)
-  expect(kubernetes).toContain('wait --for=delete pod --selector=app=plant-store ')
-  expect(kubernetes).toContain(`--replicas=${deployment.spec.replicas}\n`)
-  const budget = documents.find(({ kind }) => kind === 'PodDisruptionBudget')
-  expect(budget.spec).toEqual({ minAvailable: deployment.spec.replicas - 1, selector: { matchLabels: selected } })
-  for (const { spec } of [job.spec.template, deployment.spec.template]) {
-    expect(spec).toMatchObject({
-      enableServiceLinks: false,
-      volumes: [{ configMap: { name: 'plant-store-ca', optional: true } }],
-    })
-  }
+test('the commands in kubernetes.yaml name what is in it', () => {
+  const named = kubernetes.match(/(?<=(?:job|deployment)\/|--selector=app=)\S+/g) ?? []
+  const { labels } = deployment.spec.template.metadata
+  const known = [job.metadata.name, job.metadata.labels.app, deployment.metadata.name, labels.app]
+  expect(named.length).toBeGreaterThan(4)
+  expect(named.filter((name) => !known.includes(name))).toEqual([])
 })
 
 const byDefault = numberIn('../../.env.example', /^(?:# )?SHUTDOWN_TIMEOUT=(\d+)s$/m)
@@ -77,9 +65,7 @@ test.each([
 test('the base of the image is the version of Node.js that the tests run on; it and other images have their digests', () => {
   const base = `node:${read('.node-version').trim()}-bookworm-slim`
   const [first = '', ...others] = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, name]) => name)
-  const { container, strategy } = parse(read('.github/workflows/ci.yml')).jobs.check
-  // Without the rights to start machines, the guides would not be run.
-  expect(container).toEqual({ image: `node:\${{ matrix.node }}`, options: '--privileged' })
+  const { strategy } = parse(read('.github/workflows/ci.yml')).jobs.check
   const images = Object.values<{ image: string }>(services).map(({ image: name }) => name)
   const foreign = [first, ...images, ...strategy.matrix.node].filter((name) => name !== 'plant-store')
   expect(foreign.length).toBeGreaterThan(5)
