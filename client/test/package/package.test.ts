@@ -13,7 +13,6 @@ import { bundle } from '../helpers/bundle.ts'
 import { startTinyServer } from '../helpers/tiny-server.ts'
 
 const workspace = fileURLToPath(new URL('../../..', import.meta.url))
-const ownCompiler = path.join(workspace, 'node_modules/typescript/bin/tsc')
 
 const consumer = await installPackage(path.join(workspace, 'client'))
 await cp(path.join(workspace, 'client/test/consumer'), consumer.folder, { recursive: true })
@@ -31,25 +30,16 @@ test('the package has no dependencies, no side effects, its license, the recipes
 })
 
 /** Compiles files of the consumer. Throws with the errors of the compiler. */
-async function compile(compiler: string, { files, ...options }: CompilerOptions, ...parameters: string[]) {
+async function compile(compiler: string, { files, ...options }: CompilerOptions) {
   const compilerOptions = { typeRoots: [path.join(workspace, 'node_modules/@types')], ...options }
   const file = path.join(consumer.folder, `tsconfig.${randomUUID()}.json`)
   await writeFile(file, JSON.stringify({ extends: './tsconfig.json', files, compilerOptions }))
-  return await run(process.execPath, [compiler, '--project', file, ...parameters], consumer.folder)
+  await run(process.execPath, [compiler, '--project', file], consumer.folder)
 }
 
 interface CompilerOptions extends Readonly<Record<string, unknown>> {
   readonly files: readonly string[]
 }
-
-test('the package costs at most 1,000 type instantiations', async () => {
-  const options = { lib: ['es2022', 'dom'], module: 'nodenext', files: ['minimal.mts'] }
-  const output = await compile(ownCompiler, options, '--extendedDiagnostics')
-  const count = Number(/^Instantiations:\s+(\d+)$/m.exec(output)?.[1])
-  console.log(`type-checking a consumer: ${count} instantiations`)
-  expect(count).toBeGreaterThan(0)
-  expect(count).toBeLessThanOrEqual(1000)
-})
 
 const bundler = { module: 'esnext', moduleResolution: 'bundler' }
 describe.each(['5.4', '5.9', '6.0', '7.0'])('TypeScript %s checks an app', (version) => {
@@ -59,7 +49,7 @@ describe.each(['5.4', '5.9', '6.0', '7.0'])('TypeScript %s checks an app', (vers
     ['no platform types', { lib: ['es2022'], module: 'nodenext', files: ['app.mts'] }],
     ['DOM types, for a bundler', { lib: ['es2022', 'dom'], ...bundler, files: ['app.mts', 'platform.mts'] }],
     ['Node.js types', { lib: ['es2022'], types: ['node'], module: 'nodenext', files: ['app.mts', 'platform.mts'] }],
-  ])('with %s', async (_, options) => void (await compile(String(compiler), options)))
+  ])('with %s', (_, options) => compile(String(compiler), options))
 })
 
 const NAMES = ['9007199254740992', '9007199254740993', '-9223372036854775808', '3'].map((id) => `plant ${id} 🌱`)
@@ -73,7 +63,6 @@ const runtimes: [name: string, program: string | undefined, ...parameters: strin
   [`Node.js ${process.versions.node}`, process.execPath],
   ['Node.js 20', findRuntime('node-20/bin/node')],
   ['Node.js 22', findRuntime('node-22/bin/node')],
-  ['Node.js 24', findRuntime('node-24/bin/node')],
   ['Node.js 26', findRuntime('node-26/bin/node')],
   ['Bun', findRuntime('bun')],
   ['Deno', findRuntime('deno'), 'run', '--no-prompt', '--node-modules-dir=manual', '--allow-net=127.0.0.1'],
