@@ -64,16 +64,13 @@ describe('an option', () => {
     'fetch: must be a function': each('fetch', [null, 'fetch']),
     'hooks.onRequest: is not one of request, response, error': [{ hooks: [{ onRequest() {} }] }],
     [`token: is undefined${LEAVE_OUT}`]: [{ retries: 0, token: undefined }, { get token() { return undefined } }], // biome-ignore format: one line
-    [`token: ${NO_TOKEN}${LEAVE_OUT}`]: [
-      ...each('token', [null, 5, '', ' ', 'Bearer pst_secret', 'pst_secret\n', 'töken', 'a\0b']),
-    ],
+    [`token: ${NO_TOKEN}${LEAVE_OUT}`]: each('token', [null, 5, '', 'Bearer pst_secret', 'pst_secret\n', 'töken']),
     'headers: must be an object': each('headers', [null, 'x-key: secret']),
     // What follows a valid name may be a secret.
     [`headers.x: ${INVALID}`]: each('headers', [['x-key: secret'], { 'x key: secret': 'a' }]),
     [`headers.x-key: ${INVALID}`]: [
       { headers: [['x-key', 'secret', 'x']] },
-      ...each('headers', [{ 'x-key': { secret: 1 } }, { 'x-key': ['secret'] }]),
-      ...each('headers', each('x-key', ['a\nsecret', 'a\0secret', 'secret 🌱'])),
+      ...each('headers', each('x-key', [{ secret: 1 }, ['secret'], 'a\nsecret', 'secret 🌱'])),
     ],
   }
   const rows = Object.entries(invalid).flatMap(([detail, list]) => list.map((options) => [detail, options] as const))
@@ -131,17 +128,6 @@ describe('the input of a call', () => {
     ['tag: must be JSON', 'createPlant', [...notJson, notJson, { a: notJson[0] }].map(withTag)],
     ['tag: must be JSON', 'createPlant', [[undefined], Array(1)].map(withTag)],
     ['tag: must be a bigint or a safe integer', 'createPlant', inexact.map(withTag)],
-    [
-      'input: failed: not now',
-      'createPlant',
-      [
-        withTag({
-          get name() {
-            throw new Error('not now')
-          },
-        }),
-      ],
-    ],
   ])('%s: an error of %s with an issue for each field, and nothing is sent', async (detail, name, inputs) => {
     const { create, sent } = recorder()
     for (const input of inputs) {

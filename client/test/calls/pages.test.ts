@@ -1,11 +1,11 @@
 /** Paging: a page is fetched only when the loop needs it. */
 import { describe, expect, test, vi } from 'vitest'
 import {
+  AbortError,
   type Attempt,
   createPlantStoreClient,
   type FetchResponse,
   MalformedResponseError,
-  PlantStoreError,
   UsageError,
 } from '../../src/index.ts'
 import { createFakePlantStore } from '../../src/testing/index.ts'
@@ -65,13 +65,15 @@ describe('iterate', () => {
     expect(await namesOf(client.iterate.getPlants({ cursor: plants.endCursor }))).toEqual(['plant 4'])
   })
 
-  test.each(['api', 'aborted'])('throws after the plants of the pages before: %s', async (kind) => {
-    const { store, client } = storeWith(3)
+  test('throws after the plants of the pages before', async () => {
+    const { client } = storeWith(3)
     const controller = new AbortController()
-    const end = () => (kind === 'api' ? store.revokeToken(store.token) : controller.abort())
     const names: string[] = []
     const plants = client.iterate.getPlants({ limit: 2 }, { signal: controller.signal })
-    expect(await failureOf(namesOf(plants, names, end), PlantStoreError)).toMatchObject({ kind })
+    await failureOf(
+      namesOf(plants, names, () => controller.abort()),
+      AbortError,
+    )
     expect(names).toEqual(['plant 0', 'plant 1'])
   })
 })
@@ -111,9 +113,7 @@ describe('the link to the next page', () => {
   // What leads into the cycle, and its pages.
   test.each([
     ['', 'a', 2],
-    ['', 'ab', 3],
-    ['xyz', 'a', 5],
-    ['v', 'abcdefg', 9],
+    ['xy', 'abc', 6],
   ])('that leads by "%s" into the cycle "%s" is an error after %i pages', async (start, cycle, pages) => {
     const path = `${start}${cycle}${cycle[0]}`
     const linkOf = (from = '') => `<?cursor=${path.charAt(from === '' ? 0 : 1 + path.indexOf(from))}>; rel="next"`

@@ -17,15 +17,10 @@ const newPlant = { id: 1, name: 'Ficus' }
 
 describe('attempts of creating a plant', () => {
   type Row = [title: string, Handler]
-  const pages = [502, 520, 521, 522, 523, 524, 530].map((status): Row => {
-    const page: Handler = (response) => response.writeHead(status, { 'content-type': 'text/html' }).end('<h1>')
-    return [`a page with status ${status}`, page]
-  })
   const failing = (status: number): Row => [`status ${status}`, respondError(status * 100)]
 
   test.each<Row>([
-    ...[408, 429, 500, 502, 503, 504, 522].map(failing),
-    ...pages,
+    ...[408, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 530].map(failing),
     ['no body with status 524', (response) => response.writeHead(524).end()],
     // As a proxy that speaks HTTP/1.0 ends it.
     ...['', '{"name":"Fi'].map((text): Row => {
@@ -62,7 +57,6 @@ describe('the delay before a retry', () => {
   const ahead = date(3600)
   test.each<[random: number, retryDelay: number | undefined, headers: Record<string, string>, delays: number[]]>([
     [0.5, undefined, {}, [25, 50, 100, 200, 400, 800, 1600, 2500, 2500]],
-    [0.2, undefined, {}, [10, 20]],
     [0.5, 10, {}, [5, 10]],
     [0.5, 8000, {}, [4000, 4000]],
     // The service sheds load.
@@ -70,9 +64,7 @@ describe('the delay before a retry', () => {
     [0.5, 10, { 'retry-after': '7' }, [7005, 7010]],
     [0.5, undefined, { 'retry-after': '60' }, [60_500]],
     [0.5, undefined, { 'retry-after': date(30) }, [30_500]],
-    [0.5, undefined, { 'retry-after': date(30), date: 'today' }, [30_500]],
     [0.5, undefined, { 'retry-after': date(3602), date: ahead }, [2500]],
-    [0.5, undefined, { 'retry-after': date(-3598), date: date(-3600) }, [2500]],
     [0.5, undefined, { 'retry-after': '2', date: ahead }, [2500]],
     ...[date(-60), '-1'].map((past) => [0.5, undefined, { 'retry-after': past }, [500]] as never),
     ...['soon', ''].map((invalid) => [0.5, undefined, { 'retry-after': invalid }, [25]] as never),
@@ -138,12 +130,11 @@ test('an attempt that fails in another way has the failure of the one before', a
 
 describe('the retries of a client', () => {
   /** Returns how many requests a call sends. */
-  const attemptsOf = async (client: sdk.PlantStoreClient, options?: sdk.CallOptions) =>
-    (await failureOf(client.getPlants({}, options), PlantStoreError)).attempts
+  const attemptsOf = async (client: sdk.PlantStoreClient) =>
+    (await failureOf(client.getPlants(), PlantStoreError)).attempts
 
   test.each<[attempts: number, fault: Fault]>([
     [36, { status: 503, delay: 0 }],
-    [36, { status: 408 }],
     [36, new TypeError('fetch failed')],
     [101, { status: 429 }],
     [101, { status: 503, headers: { 'retry-after': '0' } }],
@@ -156,11 +147,6 @@ describe('the retries of a client', () => {
     expect(await attemptsOf(client)).toBe(attempts)
     expect(await attemptsOf(client.withOptions({ retries: 3 }))).toBe(1)
     expect(await attemptsOf(createPlantStoreClient({ ...store, retries: 3, retryDelay: 0 }))).toBe(4)
-  })
-
-  test('are as many after a timeout', async () => {
-    const client = createPlantStoreClient({ ...createFakePlantStore(), fetch: () => new Promise(() => {}) })
-    expect(await attemptsOf(client, { timeout: 1, retries: 1000, retryDelay: 0 })).toBe(36)
   })
 
   test('are given back by a success: what its last retry cost, or else 1 point, and never more than 500', async () => {

@@ -66,14 +66,6 @@ describe('signal', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('that is a timeout makes the call a timeout, which is not retried', async () => {
-    const store = createFakePlantStore()
-    store.failNext({ delay: 60_000 })
-    const client = createPlantStoreClient({ ...store, retries: 5 })
-    const call = client.getPlants({}, { signal: AbortSignal.timeout(30) })
-    expect(await failureOf(call, TimeoutError)).toMatchObject({ kind: 'timeout', attempts: 1, retryable: false })
-  })
-
   test('that is already aborted prevents the request and the token lookup', async () => {
     const store = createFakePlantStore()
     const token = vi.fn(() => store.token)

