@@ -1,26 +1,13 @@
-/** Lets promtool check the metrics of fresh servers, and what docs/production/monitoring has for Prometheus. */
-import { spawnSync } from 'node:child_process'
+/** Lets promtool check what docs/production/monitoring has for Prometheus. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { newDatabase, sharedPostgresql } from './helpers/database/databases.ts'
 import { codeBlock, GUIDES, isInstalled, readGuide, shell } from './helpers/production/guide.ts'
-import { scrapeMetrics } from './helpers/server/scrape-metrics.ts'
 import { temporaryFolder } from './helpers/temporary.ts'
 
 const hasPrometheus = isInstalled('prometheus')
 const monitoring = `${GUIDES}monitoring`
 const readme = readGuide('monitoring/README.md')
-
-test.runIf(hasPrometheus)('promtool finds nothing wrong with the names, types and units of the metrics', async () => {
-  for (const databaseUrl of [await newDatabase(), await (await sharedPostgresql()).create('checked')]) {
-    const input = await scrapeMetrics(databaseUrl)
-    const { stderr } = spawnSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' })
-    // Metrics of Prometheus's client.
-    const known = /^(nodejs|process)_/
-    expect(stderr.split('\n').filter((line) => line && !known.test(line))).toEqual([])
-  }
-})
 
 test.runIf(hasPrometheus)('promtool accepts configuration and rules by the commands of the guide', async () => {
   const folder = temporaryFolder()
