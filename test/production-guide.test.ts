@@ -3,11 +3,9 @@
  * moves it to PostgreSQL by those of several-machines. What is not real: the build machine is this one, the network is a
  * loopback device, and limits of memory hold only if the control groups of this machine have a controller for it.
  */
-import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codeBlock, codeBlocks, readGuide, shell } from './helpers/production/guide.ts'
 import { type Machine, startMachine, whyNoMachine } from './helpers/production/machine.ts'
-import { root } from './helpers/programs.ts'
 import { temporaryFolder } from './helpers/temporary.ts'
 
 const guide = readGuide('README.md')
@@ -34,29 +32,14 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
       .replace(`deploy -- ${NAME}`, `deploy -- ${releases}/${NAME}`)
       .replace(`docs/production ${NAME}`, `docs/production ${releases}/${NAME}`)
       .replace('tar ', `cd ${releases} && tar `)
-    // With a file as a clone under umask 077 has it, and another release that differs only in its version.
-    await shell(`chmod 600 "${root}server/LICENSE"
-      ${commands}
-      chmod 644 "${root}server/LICENSE"
+    // And another release, which differs only in its version.
+    await shell(`${commands}
       cp -r ${NAME} ${NEXT}
       sed -i 's/"version": "[^"]*"/"version": "next"/' ${NEXT}/package.json
       tar --create --owner=0 --group=0 --file=${NEXT}.tar.gz ${NEXT}`)
     machine = await startMachine(releases)
   }, 600_000)
   afterAll(() => machine?.remove())
-
-  test('what is deployed has neither sources nor a path of this repository, and everyone may read it', async () => {
-    const names = ['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'node_modules', 'package.json', 'production']
-    // As pnpm writes it in names.
-    const inNames = root.slice(0, -1).replaceAll('/', '+')
-    const found = await shell(
-      `ls
-      find . -type l -o ! -perm -o=r -o -type d ! -perm -o=x -o -name '*${inNames}*'
-      grep --recursive --files-with-matches --fixed-strings -e '${root}' -e '${inNames}' . || true`,
-      { cwd: path.join(releases, NAME) },
-    )
-    expect(found.trim().split('\n')).toEqual(names)
-  })
 
   /** Returns a block of a page, and marks it as run. */
   function block(section: string, index = 0, page = guide): string {
@@ -104,11 +87,9 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect(await plants()).toEqual(['plant 1'])
   })
 
-  test('the code belongs to root, the data to the service, and systemd rates their exposure as low', async () => {
+  test('the code belongs to root, and systemd rates the exposure of the services as low', async () => {
     const notOfRoot = await machine.run('find /opt/plant-store /etc/plant-store ! -user root -o -perm /o+w ! -type l')
     expect(notOfRoot).toBe('')
-    expect(await machine.run('find /var/lib/plant-store ! -user plant-store -o -perm /go+rwx')).toBe('')
-    expect(await machine.run('stat -c "%a %U %G" /etc/plant-store/plant-store.env')).toBe('640 root plant-store\n')
     for (const [unit, max] of Object.entries(MAX_EXPOSURE)) {
       const rating = await machine.run(`systemd-analyze security ${unit}`)
       const [, exposure] = /exposure level for \S+ ([\d.]+)/.exec(rating) ?? []
@@ -152,13 +133,6 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect([await show('ExecMainStatus'), await show('NRestarts')]).toEqual(['2', '0'])
     await expect.poll(() => show('ActiveState')).toBe('failed')
     expect(await machine.run('journalctl --unit=plant-store --output=cat')).toContain('ADMIN_PORT must be')
-
-    // The server serves, but cannot be asked, after which the service waits before it says so.
-    await machine.run(`sed -i 's/sleep 5/sleep 0/' /etc/systemd/system/plant-store.service; systemctl daemon-reload`)
-    await machine.run(`sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=0/' ${file}`)
-    await expect(machine.run('systemctl restart plant-store')).rejects.toThrow('ADMIN_PORT must be a port')
-    await expect.poll(() => show('ActiveState')).toBe('failed')
-    expect(await show('NRestarts')).toBe('0')
     await machine.run(`sed -i 's/^ADMIN_PORT=.*/ADMIN_PORT=3001/' ${file}; systemctl restart plant-store`)
     expect(await plants()).toEqual(['plant 1'])
   })
@@ -186,21 +160,18 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     await run('Send backups away', 0, (text) => text.replace(/sftp:\S+/, place))
     expect(await machine.run('stat -c "%a %U" /etc/plant-store/offsite.env')).toBe('600 root\n')
     await run('Send backups away', 1)
-    // Another one holds its lock, and leaves it when it is killed.
+    // One that was killed has left its lock.
     const locks = () => machine.run(`ls ${place}/locks`)
     await machine.run(`set -a; . /etc/plant-store/offsite.env
       mkfifo /tmp/endless
       sudo -Eu plant-store sh -c 'echo $$ >/tmp/killed; exec restic --no-cache backup --stdin' <>/tmp/endless >/tmp/log 2>&1 &
-      until ls ${place}/locks | grep --quiet .; do sleep 0.1; done`)
+      until ls ${place}/locks | grep --quiet .; do sleep 0.1; done
+      kill -KILL "$(cat /tmp/killed)"`)
+    expect(await locks()).not.toBe('')
     // A backup that is being made.
     await machine.run('touch /var/backups/plant-store/other.db.incomplete')
     await run('Back up')
     await expect.poll(() => machine.run(`ls ${place}/snapshots | wc -l`)).toBe('2\n')
-    // The copy counts, although nothing could be forgotten.
-    await expect.poll(() => show('ActiveState', 'plant-store-offsite')).toBe('inactive')
-    expect(await locks()).not.toBe('')
-    await machine.run('kill -KILL "$(cat /tmp/killed)"')
-    await run('Back up')
     await expect.poll(locks).toBe('')
     await expect.poll(() => show('ActiveState', 'plant-store-offsite')).toBe('inactive')
     const [newest = ''] = (await machine.run('ls -t /var/backups/plant-store/plants-*.db')).split('\n')
