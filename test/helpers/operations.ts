@@ -1,5 +1,4 @@
 /** What tests know of each operation: a file of `test/operations` has its name, and holds its cases. */
-import { hash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { type Contract, contract, type NewPlant, type OperationMetadata } from '@plant-store/contract'
@@ -36,15 +35,14 @@ export type RequestCase = readonly [
 
 /** The plants of the account before and after a request. */
 interface Change {
-  /** What is created first, in order, also by other requests. Default: {@link PLANTS}. */
-  readonly before?: readonly (NewPlant | OtherRequest)[]
+  /** What is created first, in order. Default: {@link PLANTS}. */
+  readonly before?: Plants
   /** What is stored afterwards. Default: the plants before it. */
   readonly after?: Plants
 }
 
 /** All fields of the plants as they are stored, also those that no list shows, in order of creation. */
 type Plants = readonly (NewPlant & Readonly<Record<string, unknown>>)[]
-type OtherRequest = readonly [request: string, body: string]
 
 /** A request of a test, with all that it needs. */
 export interface TestRequest {
@@ -53,7 +51,7 @@ export interface TestRequest {
   readonly body: string
   readonly response: unknown
   /** The requests before it. */
-  readonly first: readonly OtherRequest[]
+  readonly first: readonly (readonly [request: string, body: string])[]
   /** The plants that are stored before and afterwards. */
   readonly before: Plants
   readonly after: Plants
@@ -85,17 +83,10 @@ export const operations = await Promise.all(
 )
 
 /** Adds to a request of a test what it has by default. */
-export function completeCase([
-  what,
-  request,
-  body,
-  response,
-  { before = PLANTS, after } = {},
-]: RequestCase): TestRequest {
-  const isPlant = (each: NewPlant | OtherRequest): each is NewPlant => 'id' in each
-  const first = before.map((each) => (isPlant(each) ? (['POST /plants', String(stringify(each))] as const) : each))
-  const created = before.filter(isPlant)
-  return { what, request, body, response, first, before: created, after: after ?? created }
+export function completeCase([what, request, body, response, change = {}]: RequestCase): TestRequest {
+  const { before = PLANTS, after = before } = change
+  const first = before.map((plant) => ['POST /plants', String(stringify(plant))] as const)
+  return { what, request, body, response, first, before, after }
 }
 
 /** Throws if no request of an operation that writes changes plants, or one of an operation that reads does. */
@@ -111,7 +102,7 @@ export function asStored(plants: readonly object[]): StoredPlants {
   const toText = (value: unknown) => String(typeof value === 'boolean' ? Number(value) : value)
   return plants.map((plant) => {
     const fields = Object.entries(plant).filter(([, value]) => value !== null && value !== undefined)
-    return Object.fromEntries(fields.map(([field, value]) => [field, shorten(toText(value))]))
+    return Object.fromEntries(fields.map(([field, value]) => [field, toText(value)]))
   })
 }
 
@@ -141,13 +132,9 @@ export function stringify(value: unknown, space = ''): string | undefined {
   return JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? rawJSON(String(each)) : each), space)
 }
 
-/**
- * Reads JSON exactly: an integer becomes a bigint. Empty text is undefined. Of a long text, which would fill the output
- * of a test that fails, only the start, the length and the hash are left.
- */
+/** Reads JSON exactly: an integer becomes a bigint. Empty text is undefined. */
 export function parse(text: string | undefined): unknown {
   const read = (_: string, value: unknown, { source = '' }: { source?: string } = {}) => {
-    if (typeof value === 'string') return shorten(value)
     return typeof value === 'number' && /^-?\d+$/.test(source) ? BigInt(source) : value
   }
   return text ? (JSON.parse as (text: string, read: unknown) => unknown)(text, read) : undefined
@@ -156,9 +143,4 @@ export function parse(text: string | undefined): unknown {
 /** Returns what arrives of a value as JSON, with a bigint for each integer. */
 export function exact(value: unknown): unknown {
   return parse(stringify(value))
-}
-
-/** Cuts a long text, such that another one still differs. */
-function shorten(text: string): string {
-  return text.length > 300 ? `${text.slice(0, 50)}… ${text.length} characters, SHA-1 ${hash('sha1', text)}` : text
 }
