@@ -5,18 +5,15 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { chromium } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { browserOptions, browserPath } from '../../../test/helpers/browser.ts'
 import { installTools } from '../../../test/helpers/install-tools.ts'
 import { installPackage, run } from '../../../test/helpers/packed-package.ts'
 import { codeBlock, readGuide } from '../../../test/helpers/production/guide.ts'
 import { freePort, responds, startProgram, until } from '../../../test/helpers/programs.ts'
 import { startWithToken } from '../../../test/helpers/server/run-command.ts'
-import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { createPlantStoreClient } from '../../src/index.ts'
-import { bundle } from '../helpers/bundle.ts'
 import { startTinyServer } from '../helpers/tiny-server.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))
@@ -196,34 +193,6 @@ test('OpenTelemetry has a span for each attempt, in the trace of the caller, whi
     expect.objectContaining({ name: 'GET /plants', attributes: expect.arrayContaining([route]) }),
   ])
   expect(collector.requests.map(({ body }) => body).join()).not.toContain(token)
-})
-
-test.skipIf(!browserPath)('a page of another origin calls a service that allows it', async () => {
-  const { text } = await bundle("export * from '@plant-store/client'", app)
-  await using page = await startTinyServer((response, { url }) => {
-    const type = url === '/' ? 'text/html' : 'text/javascript'
-    return response.writeHead(200, { 'content-type': type }).end(url === '/' ? '<!doctype html>' : text)
-  })
-  await using allowing = await startTestServer({ corsOrigins: [page.url] })
-  await using chrome = await chromium.launch(browserOptions)
-  const tab = await chrome.newPage()
-  const logged: string[] = []
-  tab.on('console', (message) => logged.push(message.text()))
-  await tab.goto(page.url)
-  /** Calls a service from the page. Returns what `safe` does. */
-  const call = async ({ url, token }: TestServer) => {
-    const options = JSON.stringify({ baseUrl: url, token, retries: 0 })
-    const list = `({ createPlantStoreClient }) => createPlantStoreClient(${options}).safe.getPlants({ limit: 1 })`
-    return JSON.parse(await tab.evaluate(`import('/sdk.js').then(${list}).then(JSON.stringify)`))
-  }
-  for (const id of [1, 2]) await allowing.post(`{"id":${id},"name":""}`)
-  // Headers such as `Link` can be read, too.
-  const anyText = expect.any(String)
-  expect(await call(allowing)).toMatchObject({ ok: true, nextCursor: anyText, requestId: anyText })
-  const { error } = await call(service)
-  const [, why = ''] = /the console says `([^`]+)`/.exec(recipes) ?? []
-  expect(error).toMatchObject({ kind: 'connection' })
-  expect(logged.join('\n')).toContain(why)
 })
 
 test('a Cloudflare Worker adds a plant with an exact id and lists it', async () => {
