@@ -7,7 +7,6 @@ import { createFakePlantStore } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
 import { type Handler, startTinyServer } from '../helpers/tiny-server.ts'
 
-const never = () => new Promise<never>(() => {})
 const silent: Handler = () => {}
 const stalling: Handler = (response) => response.writeHead(200).write('[{"name":')
 
@@ -35,17 +34,6 @@ describe('timeout', () => {
     expect((await raw.getPlants()).attempts).toBe(3)
     store.failNext({ delay: 100 })
     expect(await getPlants({}, { timeout: Number.POSITIVE_INFINITY, retries: 0 })).toEqual([])
-  })
-
-  test.each([
-    ['fetch', { fetch: never }],
-    ['token function', { token: never }],
-    ['request hook', { hooks: { request: never } }],
-  ])('ends an attempt on a %s that never settles', async (_, option) => {
-    const client = createPlantStoreClient({ ...createFakePlantStore(), timeout: 60_000, retries: 0, ...option })
-    // That of a call overrides that of the client, and a signal does not disable it.
-    const { signal } = new AbortController()
-    await failureOf(client.getPlants({}, { timeout: 50, signal }), TimeoutError)
   })
 })
 
