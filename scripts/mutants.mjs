@@ -33,7 +33,7 @@ const TESTS = {
   ],
 }
 /** How long each may take, in milliseconds: a mutant with which it takes longer counts as killed. */
-const LIMIT = 300_000
+const LIMIT = 150_000
 /** Beside the files that the architecture says to read first. */
 const ALSO = ['server/src/connections/waiting-requests.ts', 'prisma/src/postgresql/pool.ts']
 const FOLDERS = ['', 'server/src/', 'prisma/src/', 'prisma/src/sqlite/']
