@@ -39,7 +39,9 @@ function convert(value: unknown, int64s: Int64s | undefined, mark: string): unkn
   }
   const fields = Object(value)
   if (fields !== value) return value
-  for (const name of Object.keys(fields)) fields[name] = convert(fields[name], Object(int64s)[name], mark)
+  // Every object has a function `constructor`, whose `arguments` cannot be read.
+  const parts = isObject(int64s) ? int64s : {}
+  for (const name of Object.keys(fields)) fields[name] = convert(fields[name], parts[name], mark)
   return fields
 }
 
@@ -69,8 +71,9 @@ export function writeJson(value: unknown, int64s: Int64s | undefined, path: stri
   if (Array.isArray(value)) return `[${Array.from(value, write)}]`
   const own = readValue(value, int64s, path)
   if (Object(own) !== own) return typeof own === 'bigint' ? String(own) : JSON.stringify(own)
+  const parts = isObject(int64s) ? int64s : {}
   const members = Object.entries(own as object).flatMap(([name, part]) => {
-    const text = writeJson(part, Object(int64s)[name], path)
+    const text = writeJson(part, parts[name], path)
     return text ? `${JSON.stringify(name)}:${text}` : []
   })
   return `{${members}}`
