@@ -39,9 +39,8 @@ function convert(value: unknown, int64s: Int64s | undefined, mark: string): unkn
   }
   const fields = Object(value)
   if (fields !== value) return value
-  // Every object has a function `constructor`, whose `arguments` cannot be read.
-  const parts = isObject(int64s) ? int64s : {}
-  for (const name of Object.keys(fields)) fields[name] = convert(fields[name], parts[name], mark)
+  // A copy: every object has a function `constructor`, whose `arguments` cannot be read.
+  for (const name of Object.keys(fields)) fields[name] = convert(fields[name], { ...Object(int64s) }[name], mark)
   return fields
 }
 
@@ -71,9 +70,8 @@ export function writeJson(value: unknown, int64s: Int64s | undefined, path: stri
   if (Array.isArray(value)) return `[${Array.from(value, write)}]`
   const own = readValue(value, int64s, path)
   if (Object(own) !== own) return typeof own === 'bigint' ? String(own) : JSON.stringify(own)
-  const parts = isObject(int64s) ? int64s : {}
   const members = Object.entries(own as object).flatMap(([name, part]) => {
-    const text = writeJson(part, parts[name], path)
+    const text = writeJson(part, { ...Object(int64s) }[name], path)
     return text ? `${JSON.stringify(name)}:${text}` : []
   })
   return `{${members}}`
