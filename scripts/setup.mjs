@@ -3,7 +3,6 @@
  * generates Prisma Client and builds the server. Skips what is up to date, silently. With `--no-build` it leaves out the
  * build, which running the sources does not need.
  */
-import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { root, run } from './run.mjs'
@@ -28,12 +27,10 @@ const outputs = [
   ...packages.map((folder) => `${folder}/node_modules`),
   ...['sqlite', 'postgresql'].map((engine) => `prisma/src/generated/${engine}/client.ts`),
 ]
-const stamp = `${root}node_modules/.cache/set-up/fingerprint`
+const stamp = `${root}node_modules/.cache/set-up/state`
 // Some packages are for one kind of machine.
-const hash = createHash('sha256').update(`${process.platform} ${process.arch}`)
-for (const file of inputs) hash.update(readFileSync(root + file))
-const fingerprint = hash.digest('hex')
-const isSetUp = existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint
+const state = [process.platform, process.arch, ...inputs.map((file) => readFileSync(root + file, 'utf8'))].join('\n')
+const isSetUp = existsSync(stamp) && readFileSync(stamp, 'utf8') === state
 if (!isSetUp || !outputs.every((file) => existsSync(root + file))) {
   rmSync(stamp, { force: true })
   console.error('Installing the packages: about half a minute, later a few seconds.')
@@ -41,7 +38,7 @@ if (!isSetUp || !outputs.every((file) => existsSync(root + file))) {
   run(node, ['scripts/pnpm.mjs', 'install', '--frozen-lockfile', '--prefer-offline'], ['inherit', 2, 2])
   run('npm', ['--prefix', 'prisma', 'run', '--silent', 'generate'])
   mkdirSync(path.dirname(stamp), { recursive: true })
-  writeFileSync(stamp, fingerprint)
+  writeFileSync(stamp, state)
 }
 linkNode(node)
 // The compiler finds out itself what has changed, in a tenth of a second, and says so.

@@ -1,7 +1,16 @@
 /** The scripts of the root's package.json, what they install, the pre-commit hook, and the workflows. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, cpSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { request } from 'node:http'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,6 +30,13 @@ test('every script of the root sets up, except those that need no packages or ru
   expect(others.sort().join(' ')).toBe('audit check clean sbom')
   // Corepack's npm would not run where these name pnpm.
   expect([manifest.packageManager, manifest.devEngines?.packageManager]).toEqual([undefined, undefined])
+})
+
+test('a build leaves what has not changed, which other processes may read or build', () => {
+  const file = `${root}server/dist/docs/swagger-ui/swagger-ui.css`
+  const { mtimeMs } = statSync(file)
+  expect(run('npm', ['run', '--silent', 'build']).stderr).toBe('')
+  expect(statSync(file).mtimeMs).toBe(mtimeMs)
 })
 
 test('npm run typecheck checks every file of the packages and the tests, and takes --watch', () => {
