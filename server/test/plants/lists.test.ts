@@ -93,6 +93,13 @@ test('requests of one turn share a statement for their versions, and what they r
   expect(counts().reads).toBe(3)
 })
 
+test('versions that are fewer than the lists asked for fail each of these', async () => {
+  const { list, plants } = await createServer()
+  vi.mocked(plants.states).mockResolvedValue([{ version: 'version', last: 1 }])
+  const lists = ['alice', 'bob'].map((account) => list(account))
+  for (const each of lists) await expect(each).rejects.toThrow('1 results for 2 keys')
+})
+
 test('accounts take turns in reading, however many lists one of them reads', async () => {
   const { list, store, plants } = await createServer()
   for (const account of ['alice', 'bob']) await store(account, ...Array(3).fill('x'.repeat(40_000)))
@@ -107,4 +114,13 @@ test('accounts take turns in reading, however many lists one of them reads', asy
   const alone = read.mock.calls.filter(([account]) => account === 'bob').length
   expect(read.mock.calls.length).toBeLessThan(10 * alone)
   await Promise.all(lists)
+})
+
+test('a statement that selects nothing, even of one plant, is an error', async () => {
+  const { list, store, plants } = await createServer()
+  await store('alice', 'a')
+  vi.mocked(plants.read).mockResolvedValue({ json: undefined, last: 1, more: false, version: undefined })
+  for (const selection of [{}, { limit: 1 }, { after: 0 }]) {
+    await expect(list('alice', selection)).rejects.toThrow('selects one plant')
+  }
 })

@@ -70,6 +70,12 @@ test('plants added during a commit share the next one; after a long one, a plant
   expect(batches).toEqual([['A'], ['B', 'C']])
 })
 
+test('a commit that returns too few results fails each of its plants', async () => {
+  const { add } = create(async () => ['stored'])
+  const plants = Array.from({ length: 2 }, () => add('A'))
+  for (const plant of plants) await expect(plant).rejects.toThrow('1 results for 2 plants')
+})
+
 /** Half a batch as JSON, exactly. */
 const half = 'x'.repeat(2 ** 19 - JSON.stringify({ account: 'alice', id: '1', name: '', tag: null }).length)
 /** Longer as JSON. */
