@@ -63,7 +63,7 @@ export function readInput(
   }
 }
 
-/** Parses a body. What is no integer at the place of an int64 stays as it is, so that the check rejects it. */
+/** Parses a body. What is no integer in a field of int64s stays as it is, so that the check rejects it. */
 function readBody(body: string, int64s: Int64s = {}): Readonly<Record<string, unknown>> {
   if (new Blob([body]).size > limits.bodyBytes) rejectRequest('bodyTooLarge')
   const json: unknown = orUndefined(() => readJson(body, int64s)) ?? orUndefined(() => JSON.parse(body))

@@ -167,7 +167,7 @@ function respondWith(status: number, body = ''): FakeResponse {
 
 /** Creates a response with a JSON body, unless that is undefined. */
 function jsonResponse(status: number, data: unknown, headers?: Readonly<Record<string, string>>): FakeResponse {
-  const body = writeJson(data, undefined, 'body') ?? ''
+  const body = writeJson(data, 'body') ?? ''
   const type = body ? { 'content-type': 'application/json; charset=utf-8' } : undefined
   const requestId = `fake-${Math.random().toString(36).slice(2)}`
   return { status, headers: { ...type, 'x-request-id': requestId, ...headers }, body }

@@ -1,14 +1,14 @@
 /** Exact JSON: every int64 is a bigint in JavaScript and an integer in JSON, on engines that round it too. */
 import { isObject, isPlain, rejectArgument, toInt64 } from '../values.ts'
 
-/** Where int64s are: `true` where one is, or the fields that have some. A list has what its items have. */
-export type Int64s = true | { readonly [field: string]: Int64s }
+/** The fields that are int64s: of an object, or of the objects of a list. */
+export type Int64s = Readonly<Record<string, true>>
 
 /**
- * Parses JSON with a bigint at each of these places. Where the engine has no source text for revivers, as Node.js 20,
+ * Parses JSON with a bigint for each of these fields. Where the engine has no source text for revivers, as Node.js 20,
  * that of a long integer is lost: so each becomes a text first, with a mark.
  *
- * @throws if the text is not JSON, or a number at such a place is not an integer, or one that
+ * @throws if the text is not JSON, or a number of such a field is not an integer, or one that
  *   was rounded, such as `1e30`
  */
 export function readJson(text: string, int64s: Int64s): unknown {
@@ -25,22 +25,22 @@ export function readJson(text: string, int64s: Int64s): unknown {
     }
     return inText || !/^-?[1-9]\d*$/.test(part) ? part : `"${mark}${part}"`
   })
-  return convert(JSON.parse(marked), int64s, JSON.parse(`"${mark}"`))
+  return convert(JSON.parse(marked), JSON.parse(`"${mark}"`), int64s)
 }
 
-/** Converts what was parsed: integers at the places of int64s to bigints, and other long integers back to numbers. */
-function convert(value: unknown, int64s: Int64s | undefined, mark: string): unknown {
+/** Converts what was parsed: integers that are int64s to bigints, and other long integers back to numbers. */
+function convert(value: unknown, mark: string, int64s: Int64s, isInt64 = false): unknown {
   const isMarked = typeof value === 'string' && value.startsWith(mark)
-  if (isMarked) return (int64s === true ? BigInt : Number)(value.slice(mark.length))
-  if (Array.isArray(value)) return value.map((item) => convert(item, int64s, mark))
-  if (typeof value === 'number' && int64s === true) {
+  if (isMarked) return (isInt64 ? BigInt : Number)(value.slice(mark.length))
+  if (Array.isArray(value)) return value.map((item) => convert(item, mark, int64s))
+  if (typeof value === 'number' && isInt64) {
     if (!Number.isSafeInteger(value)) throw new RangeError('not an exact integer')
     return BigInt(value)
   }
   const fields = Object(value)
   if (fields !== value) return value
-  // A copy: every object has a function `constructor`, whose `arguments` cannot be read.
-  for (const name of Object.keys(fields)) fields[name] = convert(fields[name], { ...Object(int64s) }[name], mark)
+  // Every table has a `constructor`, which is not `true`.
+  for (const name of Object.keys(fields)) fields[name] = convert(fields[name], mark, {}, int64s[name] === true)
   return fields
 }
 
@@ -64,30 +64,29 @@ export function whyNotExact(value: unknown): string | undefined {
  * @returns undefined where the value is undefined
  * @throws {UsageError} if a part of it would not arrive as it is
  */
-export function writeJson(value: unknown, int64s: Int64s | undefined, path: string): string | undefined {
+export function writeJson(value: unknown, path: string, isInt64 = false): string | undefined {
+  const own = readValue(value, path, isInt64)
+  const write = (part: unknown) => writeJson(part, path)
   // An item that is nothing would be read as `null`, and a hole is one.
-  const write = (item: unknown) => writeJson(item, int64s, path) ?? rejectArgument(path, 'must be JSON')
-  if (Array.isArray(value)) return `[${Array.from(value, write)}]`
-  const own = readValue(value, int64s, path)
+  if (Array.isArray(own)) return `[${Array.from(own, (item) => write(item) ?? rejectArgument(path, 'must be JSON'))}]`
   if (Object(own) !== own) return typeof own === 'bigint' ? String(own) : JSON.stringify(own)
   const members = Object.entries(own as object).flatMap(([name, part]) => {
-    const text = writeJson(part, { ...Object(int64s) }[name], path)
+    const text = write(part)
     return text ? `${JSON.stringify(name)}:${text}` : []
   })
   return `{${members}}`
 }
 
 /** Writes a field as text, for a path or a query. */
-export function writeText(value: unknown, int64s: Int64s | undefined, path: string): string {
-  const own = readValue(value, int64s, path)
+export function writeText(value: unknown, path: string, isInt64: boolean): string {
+  const own = readValue(value, path, isInt64)
   if (own == null || Object(own) === own) rejectArgument(path, 'must be text, a number or a boolean')
   return encodeURIComponent(own as string)
 }
 
-/** Returns a value, with a bigint at the place of an int64. Rejects what would not arrive as it is. */
-function readValue(value: unknown, int64s: Int64s | undefined, path: string): unknown {
-  const isInt64 = int64s === true && value != null
-  const own = isInt64 ? (toInt64(value) ?? rejectArgument(path, NOT_INT64)) : value
+/** Returns a value, with a bigint for an int64. Rejects what would not arrive as it is. */
+function readValue(value: unknown, path: string, isInt64: boolean): unknown {
+  const own = isInt64 && value != null ? (toInt64(value) ?? rejectArgument(path, NOT_INT64)) : value
   const reason = whyNotExact(own)
   return reason ? rejectArgument(path, reason) : own
 }

@@ -17,8 +17,8 @@ export interface Route {
   readonly required?: readonly string[]
   /** The fields that may be `null`. */
   readonly nullable?: readonly string[]
-  /** Where the input has int64s. */
-  readonly int64s?: Readonly<Record<string, Int64s>>
+  /** The fields that are int64s. */
+  readonly int64s?: Int64s
   /** The success status, and the JSON that it has. */
   readonly status: number
   readonly returns?: 'object' | 'array'
@@ -51,17 +51,17 @@ export function writeRequest(route: Route, input: unknown, page: Fields = {}) {
   for (const name of known) {
     // Read by name, since it may be a getter of a class, and once, since another value would not be checked.
     const value = page[name] ?? input[name]
-    const places = int64s[name]
+    const isInt64 = int64s[name] === true
     const isInBody = body.includes(name)
     try {
-      if (value === null && places === true && !nullable.includes(name)) rejectArgument(name, NOT_INT64)
-      const written = isInBody ? writeJson(value, places, name) : value
+      if (value === null && isInt64 && !nullable.includes(name)) rejectArgument(name, NOT_INT64)
+      const written = isInBody ? writeJson(value, name, isInt64) : value
       if (written === undefined && required.includes(name)) rejectArgument(name, 'is required')
       if (written === undefined) continue
-      if (query.includes(name)) pairs.push(`${name}=${writeText(value, places, name)}`)
+      if (query.includes(name)) pairs.push(`${name}=${writeText(value, name, isInt64)}`)
       if (isInBody) members.push(`"${name}":${written}`)
       target = target.replace(`{${name}}`, () => {
-        const segment = writeText(value, places, name)
+        const segment = writeText(value, name, isInt64)
         // URL parsers remove these segments, which makes it another path.
         return /^\.{0,2}$/.test(segment) ? rejectArgument(name, 'must not be empty, "." or ".."') : segment
       })
