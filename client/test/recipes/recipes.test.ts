@@ -4,7 +4,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 import { expect, test } from 'vitest'
 import { installTools } from '../../../test/helpers/install-tools.ts'
 import { installPackage, run } from '../../../test/helpers/packed-package.ts'
@@ -195,23 +194,6 @@ test('OpenTelemetry has a span for each attempt, in the trace of the caller, whi
   expect(collector.requests.map(({ body }) => body).join()).not.toContain(token)
 })
 
-test('a Cloudflare Worker adds a plant with an exact id and lists it', async () => {
-  const { token } = await service.createToken({ account: 'worker' })
-  const files = { entryPoints: [path.join(app, 'src/worker.ts')], outfile: path.join(app, 'worker.js') }
-  await build({ ...files, bundle: true, format: 'esm', conditions: ['workerd', 'worker', 'browser'] })
-  const port = await freePort()
-  await writeFile(path.join(app, 'config.capnp'), configureWorker(port, service.url, token))
-  const url = `http://127.0.0.1:${port}`
-  const command = [process.execPath, programOf('workerd/bin/workerd'), 'serve', 'config.capnp']
-  await using _ = await startProgram(command, responds(url), { cwd: app })
-
-  const added = await fetch(url, { method: 'POST', body: 'Ficus' })
-  expect([added.status, await added.json()]).toEqual([200, [{ name: 'Ficus' }]])
-  const rounded = await service.post('{"id":9007199254740992,"name":"Monstera"}', { token })
-  expect(rounded.status).toBe(200)
-  expect(await (await fetch(url)).json()).toEqual([{ name: 'Ficus' }, { name: 'Monstera' }])
-})
-
 test('Next.js serves a list of now and one of the build, and a route handler forwards the token', async () => {
   const sdk = createPlantStoreClient({ baseUrl: service.url, token: service.token })
   await sdk.createPlant({ id: 1, name: 'Ficus' })
@@ -236,21 +218,3 @@ test('Next.js serves a list of now and one of the build, and a route handler for
   expect(await (await list({ authorization: 'Bearer pst_unknown' })).json()).toMatchObject({ error: 40102 })
   for (const headers of [{}, { authorization: 'Bearer two words' }]) expect((await list(headers)).status).toBe(401)
 })
-
-/** Writes what `wrangler.toml` says otherwise. The network is restricted to public addresses by default. */
-function configureWorker(port: number, url: string, token: string): string {
-  return `
-using Workerd = import "/workerd/workerd.capnp";
-const config :Workerd.Config = (
-  services = [
-    (name = "main", worker = (
-      modules = [(name = "worker.js", esModule = embed "worker.js")],
-      compatibilityDate = "2026-01-01",
-      bindings = [(name = "PLANT_STORE_URL", text = "${url}"), (name = "PLANT_STORE_TOKEN", text = "${token}")],
-    )),
-    (name = "internet", network = (allow = ["private"])),
-  ],
-  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
-);
-`
-}
