@@ -26,8 +26,8 @@ export async function createSdk(operations: Record<string, unknown>) {
 }
 
 /** Compiles the files of folders and of their `src`, as one program. Fails with the compiler's output. */
-export async function expectToCompile(folders: readonly [string, ...string[]], options: object = {}): Promise<void> {
-  const compilerOptions = { typeRoots: [path.join(client, '../node_modules/@types')], ...options }
+export async function expectToCompile(folders: readonly [string, ...string[]]): Promise<void> {
+  const compilerOptions = { typeRoots: [path.join(client, '../node_modules/@types')] }
   const tsconfig = {
     extends: path.join(client, '../tsconfig.base.json'),
     include: folders.flatMap((folder) => [`${folder}/*.ts`, `${folder}/src/*.ts`]),
