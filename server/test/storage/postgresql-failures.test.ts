@@ -6,10 +6,8 @@
  */
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import pino from 'pino'
 import { beforeEach, expect, test } from 'vitest'
 import { openConnection, query, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
-import { demandPasswords } from '../../../test/helpers/database/postgresql.ts'
 import { type Moment, startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { hasPgbouncer, startPgbouncer } from '../../../test/helpers/network/pgbouncer.ts'
 import { startTestServer, type TestServer } from '../../../test/helpers/server/start-test-server.ts'
@@ -20,7 +18,7 @@ import { readMetric } from '../helpers/read-metric.ts'
 /** Longer than a request may take while PostgreSQL is silent, and less than a hang, in milliseconds. */
 const MAX_WAIT = 10_000
 
-const postgresql = await startOwnPostgresql({ prepare: demandPasswords })
+const postgresql = await startOwnPostgresql()
 const network = await startFaultyNetwork(postgresql.port)
 afterFile(network[Symbol.asyncDispose])
 /** A server whose database is behind a network that can fail, and a connection past it as another program has it. */
@@ -30,7 +28,6 @@ const connection = await openConnection(postgresql.url('plants'))
 afterFile(connection.close)
 beforeEach(() => connection.run('TRUNCATE "Plant"'))
 
-const { administrate } = postgresql
 const createPlant = (id: number, at = server, token = at.token) =>
   at.post(JSON.stringify({ id, name: `plant ${id}` }), { token })
 const namesUpTo = (count: number) => Array.from({ length: count }, (_, index) => `plant ${index + 1}`)
@@ -73,7 +70,7 @@ test.each(MOMENTS)('of a connection lost %s a commit, each plant is stored once,
   expect(await readiness(server)).toBe('200 ready')
 })
 
-test('a silent network: /readyz names it within seconds, requests get a 503, then all recovers, and a shutdown ends', async () => {
+test('a silent network: /readyz names it within seconds, requests get a 503, then all recovers', async () => {
   await using silence = await startFaultyNetwork(postgresql.port)
   await using silent = await startTestServer({ databaseUrl: silence.url('plants'), adminPort: 0 })
   // Several idle connections, each of which will be silent.
@@ -91,27 +88,6 @@ test('a silent network: /readyz names it within seconds, requests get a 503, the
   await expectRecovery(1, silent)
   expect(performance.now() - recovery).toBeLessThan(MAX_WAIT)
   expect(await (await silent.call('/plants')).json()).toEqual([{ name: 'plant 1' }])
-  silence.stall()
-  responses.push(createPlant(2, silent))
-  const settled = Promise.allSettled(responses)
-  const closing = performance.now()
-  await silent.close()
-  expect(performance.now() - closing).toBeLessThan(MAX_WAIT / 2)
-  await settled
-})
-
-test('where a role may have few connections, none is missed; where it may have none, requests get a 503', async () => {
-  await administrate(`CREATE ROLE "few" LOGIN PASSWORD 'few' CONNECTION LIMIT 3`)
-  await connection.run('GRANT ALL ON ALL TABLES IN SCHEMA public TO "few"')
-  const databaseUrl = postgresql.url('plants').replace('postgres@', 'few:few@')
-  await using limited = await startTestServer({ databaseUrl, adminPort: 0 })
-  const requests = Array.from({ length: 40 }, (_, index) => limited.call(`/plants?limit=${index + 1}`))
-  expect((await Promise.all(requests)).map(({ status }) => status)).toEqual(Array(40).fill(200))
-  await administrate('ALTER ROLE "few" CONNECTION LIMIT 0')
-  await administrate(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'few'`)
-  await expectRejected(await createPlant(1, limited), '1')
-  await administrate('ALTER ROLE "few" CONNECTION LIMIT 3')
-  await expectRecovery(1, limited)
 })
 
 test('a statement that PostgreSQL aborts runs again; always aborted, it gets a 503 with Retry-After', async () => {
@@ -125,45 +101,17 @@ test('a statement that PostgreSQL aborts runs again; always aborted, it gets a 5
       END $$;
       CREATE OR REPLACE TRIGGER abort BEFORE INSERT ON "Plant" FOR EACH ROW EXECUTE FUNCTION abort()`)
 
-  // A deadlock is the second one; the last one is what a statement gets whose table a migration has changed.
-  for (const [index, code] of ['40001', '40P01', '0A000'].entries()) {
+  // A deadlock, no more connections, and what a statement gets whose table a migration has changed.
+  for (const [index, code] of ['40001', '40P01', '53300', '0A000'].entries()) {
     await failOften(code, 3)
     expect((await createPlant(index + 1)).status, code).toBe(200)
     expect(await connection.query(`SELECT last_value::int AS attempts FROM failures`)).toEqual([{ attempts: 4 }])
   }
   await failOften('40001', 1e9)
-  await expectRejected(await createPlant(4), '1')
+  await expectRejected(await createPlant(5), '1')
   await connection.run('DROP FUNCTION abort CASCADE')
-  await expectRecovery(4)
-  expect(await listNames()).toEqual(namesUpTo(4))
-})
-
-test('a server whose database fails logs and sends no password', async () => {
-  await administrate(`CREATE ROLE secretive LOGIN PASSWORD 'Zq7@/x?Zq8#%Zq9'`)
-  await connection.run('GRANT ALL ON ALL TABLES IN SCHEMA public TO secretive')
-  const seen: string[] = []
-  const logger = pino({ level: 'trace' }, { write: (line) => seen.push(line) })
-  const password = encodeURIComponent('Zq7@/x?Zq8#%Zq9')
-  const databaseUrl = network.url('plants').replace('postgres@', `secretive:${password}@`)
-  await using failing = await startTestServer({ databaseUrl, adminPort: 0 }, { logger })
-  const faults = [
-    () => administrate(`ALTER ROLE secretive PASSWORD 'other'`),
-    // Where nothing listens.
-    () => network.lead(1),
-  ]
-  for (const fault of faults) {
-    await fault()
-    network.cutAll()
-    const responses = [
-      failing.call('/plants'),
-      ...['/readyz', '/metrics'].map((path) => fetch(failing.adminUrl + path)),
-    ]
-    for (const response of responses) seen.push(await (await response).text())
-  }
-  network.lead(postgresql.port)
-  expect(seen.join()).toMatch(/"error":50300/)
-  expect(seen.join()).toMatch(/"level":40,.*The database is currently unavailable/)
-  expect(seen.join()).not.toMatch(/"error":50000|Zq[789]/)
+  await expectRecovery(5)
+  expect(await listNames()).toEqual(namesUpTo(5))
 })
 
 /** Starts a server that loses in a crash what was committed without waiting for the disk. */
