@@ -67,7 +67,7 @@ test.concurrent.each([
   await using program = await startServing(script, { npm_config_script_shell: shell })
   if (script === 'dev') {
     // No other process than the one that writes imports it. Its time is all that changes.
-    utimesSync(`${root}prisma/src/sqlite/writer-thread.ts`, new Date(), new Date())
+    utimesSync(`${root}prisma/src/sqlite/writer.ts`, new Date(), new Date())
     await until(() => urlsOf(program.output()).length > 1)
   }
   const [, token] = /^ {2}(pst_\S+)$/m.exec(program.output()) ?? []

@@ -1,6 +1,7 @@
-/** How long operations on a database wait, on both engines alike: retries, in each a limit of time, and the gate of writes. */
+/** How statements are run, on both engines alike: with retries, in each a limit of time, and the gate of writes. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { OpenedDatabase, ReadStatement, SqlValue, WriteStatement } from './engine.ts'
 import { StorageError } from './engine.ts'
 
 /** All of these times, in milliseconds. */
@@ -56,9 +57,86 @@ export async function retry<Result>(run: () => Promise<Result>, patience: number
   }
 }
 
+/** How an engine runs a statement once, or fails. Its driver takes values of the type `Value`. */
+export interface Attempts<Value, Result> {
+  read(statement: ReadStatement, values: Value[]): Promise<Result>
+  /** @param failure why the database failed last; undefined: it did not, or a write has succeeded since */
+  write(statement: WriteStatement, values: Value[], failure: StorageError | undefined): Promise<Result>
+}
+
+/** Runs the statements of a database as what they say. */
+export interface Runner<Value, Result> extends Pick<OpenedDatabase, 'read' | 'write'> {
+  /** Runs a statement of either kind. */
+  run(statement: ReadStatement | WriteStatement, values: Value[]): Promise<Result>
+  /** Runs a probe in the place of a write. It has to write for real only after a failure. */
+  probe(attempt: (failure: StorageError | undefined) => Promise<void>): Promise<void>
+}
+
 /** Returns how long one attempt of what has some patience may take, in milliseconds. */
 export function attemptLimit(patience: number): number {
   return Math.max(patience, TIMES.request) + TIMES.grace
+}
+
+/**
+ * Creates what runs the statements of a database. Writes wait for each other, on SQLite for its only writer, on PostgreSQL
+ * for the lock on the order of plants, so they pass a gate. It is
+ *
+ * - open: every write starts;
+ * - closed, once a write is late, which fails: new ones fail immediately, until its outcome arrives. Otherwise each batch
+ *   of plants would wait as long as the one before it, one after the other.
+ *
+ * Besides, a failure because of the database is kept until a write that begins later succeeds: that the file is damaged,
+ * or else the last one. Clients stop writing to a server that is not ready, so this may be that of a probe.
+ *
+ * @param patience how long a statement is retried, in milliseconds
+ * @param lateError creates what a late attempt fails with: whether a write will be stored is not known
+ */
+export function createRunner<Value, Result extends { rows: unknown[]; rowCount: number | null }>(
+  attempts: Attempts<Value | SqlValue, Result>,
+  patience: number,
+  lateError: () => StorageError,
+): Runner<Value | SqlValue, Result> {
+  const limit = attemptLimit(patience)
+  /** How many writes are late. */
+  let late = 0
+  let failure: StorageError | undefined
+
+  function noteFailure(error: unknown): never {
+    // A lock says nothing about what comes after it, nor does a mistake in SQL.
+    const isFailure = error instanceof StorageError && error.fault !== 'locked'
+    if (isFailure && failure?.fault !== 'damaged') failure = error
+    throw error
+  }
+
+  async function pass<Outcome>(write: (failure: StorageError | undefined) => Promise<Outcome>): Promise<Outcome> {
+    if (late > 0) throw lateError()
+    const before = failure
+    const running = write(before)
+    const giveUp = () => {
+      late++
+      const end = () => late--
+      running.then(end, end)
+      return lateError()
+    }
+    const outcome = await limitTime(running, limit, giveUp).catch(noteFailure)
+    if (failure === before) failure = undefined
+    return outcome
+  }
+
+  function run(statement: ReadStatement | WriteStatement, values: (Value | SqlValue)[]): Promise<Result> {
+    if (statement.kind === 'write') {
+      return retry(() => pass((lastFailure) => attempts.write(statement, values, lastFailure)), patience)
+    }
+    const read = () => limitTime(attempts.read(statement, values), limit, lateError).catch(noteFailure)
+    return retry(read, patience)
+  }
+
+  return {
+    run,
+    read: async <Row>(statement: ReadStatement, values: SqlValue[]) => (await run(statement, values)).rows as Row[],
+    write: async (statement, values) => (await run(statement, values)).rowCount ?? 0,
+    probe: (attempt) => retry(() => pass(attempt), patience),
+  }
 }
 
 /** Rejects with an error where an operation takes longer than some milliseconds. The operation itself goes on. */
@@ -75,55 +153,4 @@ export async function limitTime<Result>(
   } finally {
     clearTimeout(timer)
   }
-}
-
-/**
- * What the writes to one database pass, which wait for each other: on SQLite for its only writer, on PostgreSQL for the
- * lock on the order of plants. It is
- *
- * - open: every write starts;
- * - closed, once a write is late, which fails: new ones fail immediately, until its outcome arrives. Otherwise each batch
- *   of plants would wait as long as the one before it, one after the other.
- *
- * Besides, it is suspect from a write that failed because of the database to one that begins later and succeeds. Clients
- * stop writing to a server that is not ready, so this may be that of a probe, which writes for real only then.
- *
- * Runs a write, or a probe in its place, and retries it as {@link retry} does.
- */
-export type WriteGate = <Result>(write: (isSuspect: boolean) => Promise<Result>) => Promise<Result>
-
-/**
- * Creates the gate of a database, open.
- *
- * @param patience how long a write is retried, in milliseconds
- * @param lateError creates what a late write fails with: whether it will be stored is not known
- */
-export function createWriteGate(patience: number, lateError: () => StorageError): WriteGate {
-  const limit = attemptLimit(patience)
-  /** How many writes are late. */
-  let late = 0
-  let isSuspect = false
-
-  async function pass<Result>(write: (isSuspect: boolean) => Promise<Result>): Promise<Result> {
-    if (late > 0) throw lateError()
-    const wasSuspect = isSuspect
-    const running = write(wasSuspect)
-    const giveUp = () => {
-      late++
-      const end = () => late--
-      running.then(end, end)
-      return lateError()
-    }
-    try {
-      const result = await limitTime(running, limit, giveUp)
-      if (wasSuspect) isSuspect = false
-      return result
-    } catch (error) {
-      // A lock says nothing about what comes after it, nor does a mistake in SQL.
-      if (error instanceof StorageError && error.fault !== 'locked') isSuspect = true
-      throw error
-    }
-  }
-
-  return (write) => retry(() => pass(write), patience)
 }

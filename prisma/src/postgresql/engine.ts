@@ -1,9 +1,9 @@
 import path from 'node:path'
 import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
-import type { Engine, OpenedDatabase, ReadStatement, SqlValue, WriteStatement } from '../engine.ts'
+import type { Engine, OpenedDatabase, ReadStatement, WriteStatement } from '../engine.ts'
 import { StorageError } from '../engine.ts'
-import { attemptLimit, createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
+import { type Attempts, attemptLimit, createRunner, type Runner, retry, TIMES } from '../patience.ts'
 import { type ClientAdapter, createPrisma, toStatement } from '../prisma-client.ts'
 import type { Address } from './address.ts'
 import { checkGuarantees } from './guarantees.ts'
@@ -54,21 +54,21 @@ async function open(address: Address, patience: number): Promise<OpenedDatabase>
   }
   await retry(() => check(true).catch(acceptLock), TIMES.task)
   const [[schema] = ['']] = await pool.query<[string]>(`SELECT nspname FROM pg_namespace WHERE oid = ${SCHEMA}`)
-  const gate = createWriteGate(patience, pool.lateError)
-  const run: RunStatement = (statement, query) =>
-    statement.kind === 'read'
-      ? retry(() => limitTime(runRead(pool, statement, query), limit, pool.lateError), patience)
-      : gate(() => runWrite(pool, statement, query))
-  const runNamed = (statement: ReadStatement | WriteStatement, values: SqlValue[]) =>
-    run(statement, { name: address.isPooled ? undefined : NAMES.get(statement), text: statement.sql, values })
-  const adapter = await createClientAdapter(run, schema)
+  const toQuery = (statement: Statement, values: unknown[]): Query => {
+    const name = address.isPooled ? undefined : NAMES.get(statement)
+    return { name, text: statement.sql, values, types: statement.types }
+  }
+  const attempts: Attempts<unknown, Rows> = {
+    read: (statement, values) => runRead(pool, statement, toQuery(statement, values)),
+    write: (statement, values) => runWrite(pool, statement, toQuery(statement, values)),
+  }
+  const runner = createRunner(attempts, patience, pool.lateError)
+  const adapter = await createClientAdapter(runner.run, schema)
   const running = opened.move()
   return {
-    read: async <Row extends unknown[]>(statement: ReadStatement, values: SqlValue[]) =>
-      (await runNamed(statement, values)).rows as Row[],
-    write: async (statement, values) => (await runNamed(statement, values)).rowCount ?? 0,
+    ...runner,
     prisma: createPrisma(PrismaClient, adapter),
-    probe: () => gate(check),
+    probe: () => runner.probe((failure) => check(failure !== undefined)),
     close: () => running.disposeAsync(),
   }
 }
@@ -105,8 +105,8 @@ async function runWrite(pool: Pool, statement: WriteStatement, query: Query): Pr
 
 /** What a statement returns. */
 type Rows = pg.QueryArrayResult
-/** Runs a statement as what it says. */
-type RunStatement = (statement: ReadStatement | WriteStatement, query: Query) => Promise<Rows>
+/** A statement, with how its values are read where it is one of Prisma Client. */
+type Statement = (ReadStatement | WriteStatement) & Pick<Query, 'types'>
 
 /**
  * Creates the adapter of Prisma Client: Prisma's own, which reads and writes values as the Client expects them, on a
@@ -114,8 +114,7 @@ type RunStatement = (statement: ReadStatement | WriteStatement, query: Query) =>
  *
  * @param schema where the Client looks for the tables
  */
-function createClientAdapter(run: RunStatement, schema: string): Promise<ClientAdapter> {
-  const query = ({ text, values = [], types }: Query) =>
-    run(toStatement(text), { text, values, ...(types && { types }) })
+function createClientAdapter(run: Runner<unknown, Rows>['run'], schema: string): Promise<ClientAdapter> {
+  const query = ({ text, values = [], types }: Query) => run(Object.assign(toStatement(text), { types }), values)
   return new PrismaPg(Object.assign(new pg.Pool(), { query }), { schema }).connect()
 }

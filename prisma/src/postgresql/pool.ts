@@ -24,7 +24,7 @@ export interface Query {
   readonly text: string
   readonly values?: unknown[]
   /** How values are read from a result. Default: as the driver does. */
-  readonly types?: pg.CustomTypesConfig
+  readonly types?: pg.CustomTypesConfig | undefined
 }
 
 /** Runs a statement, and returns its rows as lists of values. Errors are translated. */

@@ -11,7 +11,7 @@ export type Value = string | number | bigint | Uint8Array | null
 export interface Result {
   readonly rows: Value[][]
   /** How many rows it has changed; of one that returns rows: how many it returned. */
-  readonly changes: number
+  readonly rowCount: number
   /** Reading them costs as much as a row. The type is the one that the schema names; null: it is an expression. */
   readonly columns: readonly Pick<StatementColumnMetadata, 'name' | 'type'>[]
 }
@@ -83,11 +83,11 @@ export function connect(
 
   function run(sql: string, values: readonly SQLInputValue[]): Result {
     const { statement, returnsRows } = prepared.get(sql) ?? prepare(sql)
-    if (!returnsRows) return { rows: [], changes: Number(statement.run(...values).changes), columns: [] }
+    if (!returnsRows) return { rows: [], rowCount: Number(statement.run(...values).changes), columns: [] }
     const rows = statement.all(...values) as unknown as Value[][]
     return {
       rows,
-      changes: rows.length,
+      rowCount: rows.length,
       get columns() {
         return statement.columns()
       },

@@ -1,16 +1,16 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs'
 import { access, statfs } from 'node:fs/promises'
 import path from 'node:path'
-import type { Engine, OpenedDatabase, ReadStatement, Session, SqlValue } from '../engine.ts'
+import type { Engine, OpenedDatabase, Session, SqlValue } from '../engine.ts'
 import { StorageError } from '../engine.ts'
-import { createWriteGate, limitTime, retry, TIMES } from '../patience.ts'
+import { createRunner, limitTime, retry, TIMES } from '../patience.ts'
 import { createPrisma } from '../prisma-client.ts'
 import { backup, syncFolder } from './backup.ts'
-import { connect, READ_SCHEMA, type Result } from './connection.ts'
+import { connect, READ_SCHEMA } from './connection.ts'
 import { stateError, translate, WRITER_LATE } from './errors.ts'
 import { connectGuarded, statOf } from './file-guard.ts'
 import { checkFileSystem } from './file-system.ts'
-import { createClientAdapter, type RunStatement } from './prisma-adapter.ts'
+import { createClientAdapter } from './prisma-adapter.ts'
 import { statements } from './statements.ts'
 import { openInThread, openWriter } from './writer.ts'
 
@@ -73,39 +73,19 @@ async function open(file: string, patience: number): Promise<OpenedDatabase> {
   opened.defer(() => limitTime(writer.close(), TIMES.closeFile, lateError).catch(() => {}))
   const openReader = async () => connectGuarded(file, { readonly: true, script: READ_SCHEMA }, writer.files)
   const reader = await retry(openReader, TIMES.task)
-  const gate = createWriteGate(patience, lateError)
-  let looksDamaged = false
-
-  function noteDamage(error: unknown): never {
-    if (error instanceof StorageError && error.fault === 'damaged') looksDamaged = true
-    throw error
-  }
-
-  /** Once the file looks damaged, nothing is written to it before all of it has proved sound. */
-  async function write(command: 'run' | 'runDurably', ...args: Parameters<typeof reader.run>): Promise<Result> {
-    if (looksDamaged) await writer.send('reopen', file)
-    looksDamaged = false
-    return writer.send(command, ...args).catch(noteDamage)
-  }
-
-  // A statement that fails because the file is locked has done nothing, and nothing else is retried.
-  const run: RunStatement = ({ kind, sql }, values) =>
-    kind === 'read'
-      ? retry(async () => reader.run(sql, values), patience).catch(noteDamage)
-      : gate(() => write('runDurably', sql, values))
-
+  const runner = createRunner({ read: reader.read, write: writer.write }, patience, lateError)
   const running = opened.move()
   return {
-    read: async <Row>(statement: ReadStatement, values: SqlValue[]) => (await run(statement, values)).rows as Row[],
-    write: async (statement, values) => (await run(statement, values)).changes,
-    prisma: createPrisma(PrismaClient, createClientAdapter(run)),
+    ...runner,
+    prisma: createPrisma(PrismaClient, createClientAdapter(runner.run)),
     warning: checkFileSystem(file),
 
-    // Of no plants. A page is written where a write has failed, or the disk looks full or read-only.
+    // Of no plants. A page is written where something has failed, or the disk looks full or read-only.
     probe: () =>
-      gate(async (isSuspect) => {
-        const command = isSuspect || (await looksUnwritable(file)) ? 'runDurably' : 'run'
-        await write(command, statements.insertPlants.sql, ['[]'])
+      runner.probe(async (failure) => {
+        const isSuspect = failure !== undefined || (await looksUnwritable(file))
+        if (isSuspect) await writer.write(statements.insertPlants, ['[]'], failure)
+        else await writer.send('run', statements.insertPlants.sql, ['[]'])
       }),
 
     async close() {

@@ -1,6 +1,8 @@
 import { type Stats, statSync } from 'node:fs'
 import path from 'node:path'
-import { type ConnectOptions, connect, type FileConnection } from './connection.ts'
+import type { SQLInputValue } from 'node:sqlite'
+import type { Attempts } from '../patience.ts'
+import { type ConnectOptions, connect, type FileConnection, type Result } from './connection.ts'
 import { MOVED, stateError } from './errors.ts'
 
 /** File times are at least this exact, in milliseconds: Linux before 6.13 counts in ticks of 1 to 10. */
@@ -32,6 +34,8 @@ export interface Moved {
 export interface GuardedConnection extends FileConnection {
   /** The file, and those that SQLite keeps next to it. */
   readonly files: readonly OpenedFile[]
+  /** Runs a statement of requests. */
+  readonly read: Attempts<SQLInputValue, Result>['read']
   /** Runs a statement wherever the files are. */
   readonly runUnguarded: FileConnection['run']
   /** Returns what is not in its place; undefined: everything is. */
@@ -77,6 +81,7 @@ export function connectGuarded(
 
   return {
     run: (...args) => guarded(() => connection.run(...args)),
+    read: async ({ sql }, values) => guarded(() => connection.run(sql, values)),
     runUnguarded: connection.run,
     executeScript: (script) => guarded(() => connection.executeScript(script)),
     close: connection.close,

@@ -1,24 +1,18 @@
 import type { SQLInputValue } from 'node:sqlite'
 import type { ArgType, ColumnType, SqlQuery, SqlResultSet } from '@prisma/driver-adapter-utils'
 import { ColumnTypeEnum, DriverAdapterError } from '@prisma/driver-adapter-utils'
-import type { ReadStatement, WriteStatement } from '../engine.ts'
 import { StorageError } from '../engine.ts'
+import type { Runner } from '../patience.ts'
 import { type ClientAdapter, toStatement } from '../prisma-client.ts'
 import type { Result, Value } from './connection.ts'
 import { codeOf } from './errors.ts'
-
-/** Runs a statement of Prisma Client as what it says. */
-export type RunStatement = (
-  statement: ReadStatement | WriteStatement,
-  values: readonly SQLInputValue[],
-) => Promise<Result>
 
 /**
  * Creates the adapter of Prisma Client. Prisma's own, `@prisma/adapter-better-sqlite3`, needs a native module, prepares
  * each statement at every call, and shares one connection between a transaction and the statements of others
  * (https://github.com/prisma/orm/issues/29933).
  */
-export function createClientAdapter(run: RunStatement): ClientAdapter {
+export function createClientAdapter(run: Runner<SQLInputValue, Result>['run']): ClientAdapter {
   const runQuery = async ({ sql, args, argTypes }: SqlQuery) => {
     const values = args.map((value, index) => toValue(value, argTypes[index]))
     return run(toStatement(sql), values).catch(throwDriverError)
@@ -26,7 +20,7 @@ export function createClientAdapter(run: RunStatement): ClientAdapter {
   return {
     provider: 'sqlite',
     queryRaw: async (query) => toResultSet(await runQuery(query)),
-    executeRaw: async (query) => (await runQuery(query)).changes,
+    executeRaw: async (query) => (await runQuery(query)).rowCount,
   }
 }
 

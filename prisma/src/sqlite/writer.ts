@@ -11,19 +11,19 @@
  *   that file. Commands fail, its thread stays, and since the end of the process would close it too, the process then ends
  *   by SIGKILL;
  * - failed, where it ended by itself, such as for lack of memory: that is an uncaught exception of this process.
+ *
+ * This file has both ends of the commands: first that of the server, then, from `commands` on, that of the thread.
  */
 
 import assert from 'node:assert/strict'
-import path from 'node:path'
-import { Worker } from 'node:worker_threads'
+import type { SQLInputValue } from 'node:sqlite'
+import { parentPort, Worker, workerData } from 'node:worker_threads'
 import type { SqlValue, Transaction } from '../engine.ts'
-import { retry, TIMES } from '../patience.ts'
-import type { Cache } from './connection.ts'
-import { toError } from './errors.ts'
-import type { OpenedFile } from './file-guard.ts'
-import type { Command, commands, Outcome } from './writer-thread.ts'
-
-type Commands = typeof commands
+import { StorageError } from '../engine.ts'
+import { type Attempts, retry, TIMES } from '../patience.ts'
+import { type Cache, type FileConnection, READ_SCHEMA, type Result } from './connection.ts'
+import { stateError, toError, toPlainError } from './errors.ts'
+import { connectGuarded, type GuardedConnection, type Moved, type OpenedFile } from './file-guard.ts'
 
 /** What uses a file in a thread of its own. */
 export interface Writer {
@@ -34,12 +34,28 @@ export interface Writer {
     name: Name,
     ...args: Parameters<Commands[Name]>
   ): Promise<ReturnType<Commands[Name]>>
+  /**
+   * Runs a statement of requests durably. If the database looks damaged, nothing is written to it before all of it has
+   * proved sound.
+   */
+  readonly write: Attempts<SQLInputValue, Result>['write']
   /** Closes the file and ends the thread, unless the files are not its own any more. */
   close(): Promise<void>
 }
 
-// This file is TypeScript in development and in tests, JavaScript once it is built.
-const program = new URL(`./writer-thread${path.extname(import.meta.filename)}`, import.meta.url)
+type Commands = typeof commands
+
+/** Which command to run. */
+interface Command {
+  readonly name: keyof Commands
+  readonly args: readonly unknown[]
+}
+
+/** How a command has ended; an error as `toPlainError` returns it. */
+type Outcome = { result: unknown } | { error: object }
+
+/** Tells the thread of a writer from any other that loads this file. */
+const WRITER = 'plant-store-writer'
 
 /**
  * Opens a file in a thread of its own.
@@ -50,7 +66,8 @@ const program = new URL(`./writer-thread${path.extname(import.meta.filename)}`, 
  */
 export async function openWriter(file: string, script?: string, cache?: Cache): Promise<Writer> {
   // No module that is preloaded for the server, such as one that measures its requests.
-  const worker = new Worker(program, { execArgv: [], env: { ...process.env, NODE_OPTIONS: '' } })
+  const env = { ...process.env, NODE_OPTIONS: '' }
+  const worker = new Worker(new URL(import.meta.url), { workerData: WRITER, execArgv: [], env })
   /** The commands without an outcome, in order. */
   const pending: { resolve(result: never): void; reject(error: unknown): void }[] = []
   let failure: Error | undefined
@@ -89,7 +106,9 @@ export async function openWriter(file: string, script?: string, cache?: Cache): 
     await close()
     throw error
   })
-  return { files, send, close }
+  const write: Writer['write'] = ({ sql }, values, lastFailure) =>
+    send('runDurably', sql, values, lastFailure?.fault === 'damaged')
+  return { files, send, write, close }
 }
 
 /** Ends the process without joining its threads. Linux ignores the signal of a container's first process. */
@@ -111,4 +130,129 @@ export async function openInThread(file: string, script: string, cache?: Cache):
     // What is committed stays, and an error of what failed before is the one to report.
     [Symbol.asyncDispose]: () => close().catch(() => {}),
   }
+}
+
+/**
+ * FULL: what is committed survives a power failure. The file does not store it. The write-ahead log goes back into the
+ * file at 4,000 pages, 16 MB: SQLite's default of 1,000 costs a third of the plants a second. It then starts again and
+ * is shrunk to 64 MB: by default it keeps the largest size that it ever had.
+ */
+const SETTINGS = `
+  PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+  PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 64000000; ${READ_SCHEMA}`
+
+let opened: GuardedConnection | undefined
+const connection = () => opened as GuardedConnection
+/** Whether a log that was deleted, whose content would end with this process, is back in the file. */
+let isLogSaved = false
+
+/** What the thread does for the server, one command after the other. */
+const commands = {
+  /**
+   * Opens a file, and returns it and those that SQLite keeps next to it.
+   *
+   * @param script the first statements; default: the settings of what writes for requests, which are checked
+   * @throws {StorageError} if it cannot be used
+   */
+  open(file: string, script = SETTINGS, cache?: Cache): readonly OpenedFile[] {
+    opened ??= connectGuarded(file, { timeout: TIMES.busy, cache, script })
+    if (script === SETTINGS) checkPragmas(opened, file)
+    setInterval(saveLog, TIMES.check).unref()
+    return opened.files
+  },
+
+  run: (...args: Parameters<FileConnection['run']>): Result => connection().run(...args),
+
+  /**
+   * Runs a statement that writes. Where it changes nothing, it syncs: the database may have what a process that was
+   * killed has written without a sync.
+   *
+   * @param looksDamaged whether the file is opened anew first
+   */
+  runDurably(sql: string, values: SQLInputValue[], looksDamaged: boolean): Result {
+    if (looksDamaged) reopen()
+    const result = connection().run(sql, values)
+    if (result.rowCount === 0) writePage()
+    return result
+  },
+
+  executeScript: (script: string): void => connection().executeScript(script),
+
+  /** Closes the file, and returns whether it did: where it has a log, SQLite would write to files of others. */
+  close(): boolean {
+    const moved = saveLog()
+    if (moved?.isReplaced && opened?.files.some(({ name }) => name.endsWith('-wal'))) return false
+    opened?.close()
+    opened = undefined
+    return true
+  },
+}
+
+function runCommand({ name, args }: Command): Outcome {
+  const run: (...args: never[]) => unknown = commands[name]
+  try {
+    return { result: run(...(args as never[])) }
+  } catch (error) {
+    // Who is told that the log is missing may kill this process: nothing is lost.
+    saveLog()
+    return { error: toPlainError(error) }
+  }
+}
+
+if (workerData === WRITER) {
+  parentPort?.on('message', (command: Command) => parentPort?.postMessage(runCommand(command)))
+}
+
+/**
+ * Opens the file anew, once all of it has proved sound: where the disk fails to give a page within a transaction, SQLite
+ * reports damage, and does so from then on.
+ *
+ * @throws {StorageError} if it is damaged, or cannot be read
+ */
+function reopen(): void {
+  const { files, close } = connection()
+  const [{ name } = { name: '' }] = files
+  using other = new DisposableStack()
+  const reopened = connectGuarded(name, { timeout: TIMES.busy, script: SETTINGS }, files)
+  other.defer(reopened.close)
+  const [[problem] = []] = reopened.run('PRAGMA quick_check(1)').rows
+  if (problem !== 'ok') throw stateError(name, 'SQLITE_CORRUPT')
+  other.move()
+  close()
+  opened = reopened
+}
+
+/** Commits a page, unchanged: SQLite then syncs the log with all that was written before. */
+function writePage(): void {
+  const [[version] = []] = connection().run('PRAGMA user_version').rows
+  connection().executeScript(`PRAGMA user_version = ${version}`)
+}
+
+/** Writes the log back into the file where it was deleted, once. Returns what is not in its place. */
+function saveLog(): Moved | undefined {
+  const moved = opened?.findMoved()
+  const isMissing = moved?.isLog === true && !moved.isReplaced
+  isLogSaved &&= isMissing
+  if (!isMissing || isLogSaved) return moved
+  try {
+    const [[busy] = []] = connection().runUnguarded('PRAGMA wal_checkpoint(FULL)').rows
+    isLogSaved = Number(busy) === 0
+  } catch {
+    // It is tried again.
+  }
+  return moved
+}
+
+/**
+ * SQLite ignores settings that it cannot have, such as WAL on some network file systems. The encoding is that of whoever
+ * has created the file: lists are read as the bytes of their text.
+ */
+function checkPragmas(connection: FileConnection, file: string): void {
+  const { rows } = connection.run('SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_encoding')
+  const [[mode, synchronous, encoding] = []] = rows
+  if (encoding !== 'UTF-8') {
+    throw new StorageError(`${file} is in ${encoding}: copy it to one in UTF-8, sqlite3 FILE .dump | sqlite3 NEW`)
+  }
+  if (mode === 'wal' && Number(synchronous) === 2) return
+  throw new StorageError(`${file} does not support journal_mode=WAL and synchronous=FULL: put it on a local disk`)
 }

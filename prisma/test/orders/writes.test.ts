@@ -3,7 +3,7 @@ import workerThreads from 'node:worker_threads'
 import fc from 'fast-check'
 import { testOrders } from '../../../test/helpers/orders.ts'
 import { StorageError } from '../../src/engine.ts'
-import { createWriteGate, limitTime, TIMES } from '../../src/patience.ts'
+import { createRunner, limitTime, TIMES } from '../../src/patience.ts'
 import { toPlainError } from '../../src/sqlite/errors.ts'
 import { openWriter } from '../../src/sqlite/writer.ts'
 
@@ -25,6 +25,7 @@ const errors = {
   mistake: new TypeError('mistake'),
 }
 const late = new StorageError('late')
+const neverRead = () => Promise.reject(new Error('a statement is read'))
 let createThread: () => object
 /** What `new Worker` creates. */
 function Worker(): object {
@@ -90,39 +91,44 @@ testOrders(
     async function open() {
       const opened = openWriter('file')
       const thread = threads.at(-1) as Thread
-      const gate = createWriteGate(TIMES.request, () => late)
+      const writer = await opened
+      const { probe } = createRunner({ read: neverRead, write: writer.write }, TIMES.request, () => late)
       const crashed = Promise.withResolvers<void>()
-      const passes: Promise<void>[] = []
-      return { thread, gate, writer: await opened, crashed, passes, isSuspect: false, isGone: false }
+      const failure: unknown = undefined
+      return { thread, probe, writer, crashed, failure, passes: [] as Promise<void>[], isGone: false }
     }
     type Server = Awaited<ReturnType<typeof open>>
 
     /** Runs a write or a probe, and expects that the gate does what the model says. */
     async function pass(server: Server, fate: Fate, isProbe = false): Promise<void> {
-      const { thread, gate, writer } = server
+      const { thread, probe, writer } = server
       const number = ++numbers
       let begins = 0
       let isWriting = !isProbe
-      let wasSuspect = false
+      let before: unknown
+      let result: unknown
       const isClosed = thread.late.size > 0
-      const send = (isSuspect: boolean) => {
+      const send = async (failure: StorageError | undefined) => {
         order.expect(thread.late.size === 0, 'a write begins while one is late')
-        order.expect(isSuspect === server.isSuspect, `the gate is taken for suspect: ${isSuspect}`)
+        order.expect(failure === server.failure, `the last failure is taken for ${failure}`)
         begins++
-        wasSuspect = isSuspect
-        if (isProbe) isWriting = isSuspect
-        return writer.send(isWriting ? 'runDurably' : 'run', String(number), [fate])
+        before = failure
+        if (isProbe) isWriting = failure !== undefined
+        const statement = { kind: 'write', sql: String(number), mayRunTwice: true } as const
+        result = await (isWriting
+          ? writer.write(statement, [fate], failure)
+          : writer.send('run', statement.sql, [fate]))
       }
       const times = () => stored.filter((each) => each === number).length
       try {
-        const result = await gate(send)
-        if (wasSuspect) server.isSuspect = false
+        await probe(send)
+        if (before === server.failure) server.failure = undefined
         order.expect(Number(result) === number, `${number} gets the result of ${result}`)
         order.expect(times() === (isWriting ? 1 : 0), `${number} is confirmed, and stored ${times()} times`)
       } catch (error) {
         const isLate = error === late && thread.running.has(number)
         if (isLate) thread.late.add(number)
-        if (isLate || (error as Error).message === 'full') server.isSuspect = true
+        if (isLate || (error as Error).message === 'full') server.failure = error
         order.expect(begins > 0 || isClosed, 'a write fails without a reason')
         order.expect(
           times() === 0 || (error === late && times() === 1),
