@@ -1,6 +1,6 @@
-/** A release to a registry on this machine, by the steps of the workflow, and what apps and operators then install from it. */
+/** A release to the registry of registry.sh, by the steps of the workflow, and what apps and operators then install of it. */
 import { existsSync, readFileSync } from 'node:fs'
-import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -8,7 +8,6 @@ import { bareMachine, STORE, TRUST } from './helpers/bare-machine.ts'
 import { codeBlock } from './helpers/production/guide.ts'
 import { root, runProgram, runToSuccess, startProgram } from './helpers/programs.ts'
 import { temporaryFolder } from './helpers/temporary.ts'
-import { startRegistry } from './registry.ts'
 
 const names = ['contract', 'prisma', 'server', 'client']
 const versions = names.map((name) => String(JSON.parse(readFileSync(`${root}${name}/package.json`, 'utf8')).version))
@@ -21,14 +20,13 @@ const clone = path.join(folder, 'plant-store')
 const origin = path.join(folder, 'origin.git')
 const packages = path.join(folder, 'packages')
 const other = path.join(temporaryFolder(), 'another clone')
-/** What the steps find in PATH and HOME, and the HOME of a maintainer. */
-const [bin, home, maintainerHome] = [temporaryFolder(), temporaryFolder(), temporaryFolder()]
-const registry = await startRegistry()
+/** What the steps and a maintainer find in PATH: an npm with its registry, and a `gh`. */
+const bin = temporaryFolder()
 
 /** Returns a newcomer's environment, with these settings. */
 function newcomer(settings: Record<string, string> = {}): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env
-  return { PATH, HOME, CI: 'true', ...TRUST, ...settings }
+  return { PATH: `${bin}:${PATH}`, HOME, CI: 'true', ...TRUST, ...settings }
 }
 const run = (command: readonly string[], cwd = clone, settings?: Record<string, string>) =>
   runToSuccess(command, { cwd, env: newcomer(settings) })
@@ -52,8 +50,6 @@ async function runJob(job: string, settings: Record<string, string> = {}, cwd = 
   await git('fetch', '--quiet', '--tags')
   const context = {
     ...STORE,
-    HOME: home,
-    PATH: `${bin}:${process.env['PATH']}`,
     RUNNER_TEMP: temporaryFolder(),
     GITHUB_OUTPUT: `${folder}/output`,
     GITHUB_STEP_SUMMARY: `${folder}/summary`,
@@ -79,26 +75,24 @@ async function runJob(job: string, settings: Record<string, string> = {}, cwd = 
 const sha512Of = async (parent: string) => (await run(['sh', '-c', `cat ${parent}/*.tgz | sha512sum`])).trim()
 
 /** Runs a job with the packages of a folder, as they were packed. */
-async function runWith(job: string, from = packages, packed = from): Promise<string> {
+async function runWith(job: string, from = packages, { packed = from, FAILS = '' } = {}): Promise<string> {
   const RUNNER_TEMP = temporaryFolder()
   await cp(from, `${RUNNER_TEMP}/packages`, { recursive: true })
-  return await runJob(job, { RUNNER_TEMP, SHA512: await sha512Of(packed) })
+  return await runJob(job, { RUNNER_TEMP, SHA512: await sha512Of(packed), FAILS })
 }
 
 /** Stages the packages. Returns what npm has staged, or the output of a failure. */
-async function stage(): Promise<string | string[]> {
-  const output = await runWith('stage')
+async function stage(FAILS = ''): Promise<string | string[]> {
+  const output = await runWith('stage', packages, { FAILS })
   if (output.startsWith('Failed')) return output
   return [...output.matchAll(/^\+ @plant-store\/(\S+) \(staged with id .*\)$/gm)].map(([, version = '']) => version)
 }
 
-/** Runs npm as a maintainer. */
-const npm = (parameters: string) => run(['sh', '-c', `npm ${parameters} 2>&1`], clone, { HOME: maintainerHome })
 /** Runs the last commands that a summary of the run has for a maintainer. */
 async function decide(action: 'approve' | 'reject', count: number): Promise<void> {
   const commands =
-    (await readFile(`${folder}/summary`, 'utf8')).match(new RegExp(`(?<=^    npm )stage ${action} \\S+$`, 'gm')) ?? []
-  for (const command of commands.slice(-count)) await npm(command)
+    (await readFile(`${folder}/summary`, 'utf8')).match(new RegExp(`^    npm stage ${action} \\S+$`, 'gm')) ?? []
+  for (const command of commands.slice(-count)) await run(['sh', '-c', command])
 }
 
 /** Returns a copy of the packages in which a command was run in the folder of the unpacked SDK. */
@@ -121,8 +115,7 @@ beforeAll(async () => {
   await git(...USER, 'commit', '--quiet', '--no-verify', '--allow-empty', '--message', 'chore: release')
   await git('clone', '--quiet', '--bare', clone, origin)
   await git('remote', 'set-url', 'origin', origin)
-  await writeFile(path.join(home, '.npmrc'), registry.ci)
-  await writeFile(path.join(maintainerHome, '.npmrc'), registry.maintainer)
+  await cp(`${root}test/registry.sh`, path.join(bin, 'npm'))
   const gh = '#!/bin/sh\n[ "$1" = run ] && echo "$SUCCEEDED" || git push --quiet origin "$5:refs/tags/$3"\n'
   await writeFile(path.join(bin, 'gh'), gh, { mode: 0o755 })
   expect(await runJob('pack', { RUNNER_TEMP: folder })).not.toContain('Failed')
@@ -170,7 +163,7 @@ describe('a release', () => {
     ['other bytes than were packed', 'These packages are not those that were packed', 'true', packages],
   ])('with %s stages nothing', async (_title, message, command, packed?: string) => {
     const changed = await changeClient(command)
-    const output = await runWith('stage', changed, packed)
+    const output = await runWith('stage', changed, { packed })
     expect(output).toMatch(new RegExp(`^Failed: [^]*${message}`))
     expect(output).not.toContain('+ @plant-store/')
   })
@@ -183,18 +176,13 @@ describe('a release', () => {
   })
 
   test('stages every package or none, and tags none before its approval', async () => {
-    await writeFile(path.join(home, '.npmrc'), registry.ci.replace(/^.*_authToken.*$/m, ''))
-    expect(await stage()).toMatch(/^Failed: [\s\S]*cannot be staged, so none was: [\s\S]*logged in/)
-    await writeFile(path.join(home, '.npmrc'), registry.ci)
-    expect(await npm('stage list')).toBe('No staged packages found.\n')
+    const staged = () => readdir(path.join(bin, 'staged'))
+    expect(await stage('*client*--dry-run')).toMatch(/^Failed: [\s\S]*cannot be staged, so none was: [\s\S]*logged in/)
+    expect(await staged()).toEqual([])
     // A version that is staged already is known only once it is staged again.
-    await npm(`stage publish ${packages}/plant-store-client.tgz --ignore-scripts`)
-    expect(await stage()).toMatch(
-      /^Failed: [\s\S]*is staged or published already[\s\S]*Reject what was(?:[\s\S]*npm stage reject){3}/,
-    )
+    expect(await stage('*client*=warn')).toMatch(/^Failed: [\s\S]*Reject what was(?:[\s\S]*npm stage reject){3}/)
     await decide('reject', 3)
-    const [, id] = /^id: (.*)$/m.exec(await npm('stage list')) ?? []
-    await npm(`stage reject ${id}`)
+    expect(await staged()).toEqual([])
 
     expect(await stage()).toEqual([contract, prisma, server, client])
     expect(await runWith('tag')).toContain('Approve the packages first, then run this again.\n')
@@ -208,7 +196,7 @@ describe('a release', () => {
     // In another clone, where the same packages have the same bytes.
     await git('clone', '--quiet', clone, other)
     await run(['npm', 'run', 'setup', '--', '--no-build'], other, STORE)
-    const printed = await run(['sh', '-euc', commands], other, { HOME: maintainerHome })
+    const printed = await run(['sh', '-euc', commands], other)
     const sums = printed.match(/^[0-9a-f]{40}(?= {2})/gm) ?? []
     expect(printed.match(/(?<=^shasum: ).*$/gm)?.sort()).toEqual(sums.sort())
     expect(sums).toHaveLength(4)
@@ -222,7 +210,7 @@ describe('a release', () => {
       expect(await git('ls-remote', '--tags', 'origin')).toBe(tags.join('\n'))
     }
     // What npm lacks alone.
-    await npm('unpublish --force @plant-store/client')
+    await rm(path.join(bin, 'published', String(client)))
     expect(await stage()).toEqual([client])
     await decide('approve', 1)
   })
@@ -275,12 +263,12 @@ test.each(names)('the packed %s has what a public package needs, and nothing of 
 /** With the settings of npm that a new user has. */
 const newHome = temporaryFolder()
 
-// As server/README.md says, where FOLDER has what `npm run pack -- FOLDER` makes.
-const tarballs = ['contract', 'prisma', 'server'].map((name) => `FOLDER/plant-store-${name}.tgz`).join(' ')
+const tarballs = names.map((name) => `FOLDER/plant-store-${name}.tgz`)
+// As server/README.md says, but always from tarballs, where FOLDER has what `npm run pack -- FOLDER` makes.
 test.for([
   ['npm 11 on Node.js 24', 'node-24', 'npm-11', 'npm install @plant-store/server'],
   ['pnpm on Node.js 24', 'node-24', 'npm-12', 'pnpm add @plant-store/server'],
-  ['npm 12 on Node.js 26 from tarballs', 'node-26', 'npm-12', `npm install ${tarballs}`],
+  ['npm 12 on Node.js 26', 'node-26', 'npm-12', `npm install ${tarballs.slice(0, 3).join(' ')}`],
 ] as const)('installed without a compiler by %s, the server runs and the SDK calls it', async (row, { skip }) => {
   const [name, node, npm, command] = row
   const PATH = bareMachine(node, npm)
@@ -290,12 +278,14 @@ test.for([
   await mkdir(options.cwd)
   const write = (file: string, text: string) => writeFile(path.join(options.cwd, file), text)
   await write('package.json', '{ "private": true, "type": "module" }')
-  const fromTarballs = command.includes('FOLDER')
-  if (!fromTarballs) await write('.npmrc', registry.ci)
-  const line = `${command} ${fromTarballs ? 'FOLDER/plant-store-client.tgz' : '@plant-store/client'}`
+  // pnpm would look for their versions in the registry.
+  const overrides = names.map((name, index) => [`@plant-store/${name}`, `file:${tarballs[index]}`])
+  const workspace = JSON.stringify({ overrides: Object.fromEntries(overrides) })
+  await write('pnpm-workspace.yaml', workspace.replaceAll('FOLDER', packages))
+  expect(await readFile(`${root}server/README.md`, 'utf8')).toContain(command)
+  const line = `${command.replace(/ \S*(?:FOLDER|@).*/, '')} ${tarballs.join(' ')}`
     .replace(/^pnpm/, `node ${root}scripts/pnpm.mjs`)
     .replaceAll('FOLDER', packages)
-  expect(await readFile(`${root}server/README.md`, 'utf8')).toContain(command)
   const noise = /warn|engine|deprecated|peer|ERESOLVE|[1-9] vulnerab|script|build/i
   expect(await runInApp('sh', '-c', `${line} 2>&1`)).not.toMatch(noise)
   const files = await readdir(path.join(options.cwd, 'node_modules'), { recursive: true })
