@@ -38,23 +38,17 @@ const STATES: readonly (readonly [code: RegExp, fault: StorageFault, sentence: s
     'locked',
     'is locked by another process: stop that one, or wait for it; if there is none, its disk may not support locks: put it on a local disk',
   ],
-  // SQLite's codes for any error of a lock but EAGAIN, and for shared memory: UNLOCK, RDLOCK, CHECKRESERVEDLOCK, LOCK,
-  // SHMOPEN and SHMMAP.
-  [
-    /^SQLITE_(PERM|IOERR_(8|9|14|15|18|21)$)/,
-    'io-error',
-    'is on a disk that does not support locks or shared memory: put the database on a local disk',
-  ],
   // SQLite creates the index of the log with a fixed size, which only a full disk has no room for: SHMSIZE.
   [
     /^(SQLITE_FULL|SQLITE_IOERR_19$|ENOSPC|EDQUOT)/,
     'disk-full',
     'cannot be written because the disk is full: free some space and retry',
   ],
+  // Also any error of a lock but EAGAIN, and of shared memory.
   [
-    /^(SQLITE_IOERR|EIO)/,
+    /^(SQLITE_(IOERR|PERM)|EIO)/,
     'io-error',
-    'cannot be read or written, I/O errors: its disk is full or fails; free some space, or check the disk',
+    'cannot be read, written or locked, I/O errors: free some space, check the disk, or put the database on a local one',
   ],
   [/^MOVED$/, 'read-only', 'was moved, deleted or replaced: put it back, or restart the server'],
   [

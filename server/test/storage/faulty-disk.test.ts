@@ -30,13 +30,14 @@ const FAST = `--import=data:text/javascript,const%20now=performance.now.bind(per
 
 // SQLite calls a disk without locks busy, so a command first waits for another process.
 const BUSY = 'is locked by another process: '
-const UNSUITABLE = 'is on a disk that does not support locks or shared memory: put the database on a local disk'
+const IO_ERROR =
+  'cannot be read, written or locked, I/O errors: free some space, check the disk, or put the database on a local one'
 const ADVICE = 'put it on a local disk, or a volume of the container engine, or set DATABASE_URL to PostgreSQL'
 const sharedBy = (name: string) => `is on ${name}, where SQLite can damage it without an error: ${ADVICE}`
 
 testFaulty.each<[command: string, faults: Parameters<typeof onFaultyDisk>[0], reason: string]>([
   ['serve', { LOCK_ERRNO: ENOLCK }, BUSY],
-  ['migrate', { LOCK_ERRNO: EIO }, UNSUITABLE],
+  ['migrate', { LOCK_ERRNO: EIO }, IO_ERROR],
   ['serve', { STATFS_TYPE: 0x6969 }, sharedBy('NFS')],
   ['migrate', { STATFS_TYPE: 0xff534d42 }, sharedBy('SMB')],
   ['token list', { STATFS_TYPE: 0x01021997 }, sharedBy('9p')],
@@ -54,7 +55,7 @@ testFaulty.each<[command: string, faults: Parameters<typeof onFaultyDisk>[0], re
 
 testFaulty('on a disk without shared memory, serve says so', async () => {
   const environment = { DATABASE_URL: temporaryDatabase().url, PORT: '0', ...onFaultyDisk({ MMAP_ERRNO: EINVAL }) }
-  const stderr = expect.stringContaining(UNSUITABLE)
+  const stderr = expect.stringContaining(IO_ERROR)
   expect(await runCommand(['serve'], environment)).toMatchObject({ exitCode: 1, stderr })
 })
 
@@ -86,9 +87,7 @@ testFaulty('a backup needs no links and no syncs of folders; where a sync fails,
   const backup = (errnos: Parameters<typeof onFaultyDisk>[0]) =>
     runCommand(['backup', copy], { DATABASE_URL: url, ...onFaultyDisk(errnos) })
   const failure = (reason: string) => ({ exitCode: 1, stdout: '', stderr: `plant-store: ${copy} ${reason}\n` })
-  const unreadable =
-    'cannot be read or written, I/O errors: its disk is full or fails; free some space, or check the disk'
-  expect(await backup({ FOLDER_ERRNO: EIO })).toEqual(failure(unreadable))
+  expect(await backup({ FOLDER_ERRNO: EIO })).toEqual(failure(IO_ERROR))
   expect(readdirSync(path.dirname(copy))).toEqual([])
   const expected = { exitCode: 0, stdout: `The database is copied to ${copy}.\n`, stderr: '' }
   expect(await backup({ LINK_ERRNO: EPERM, FOLDER_ERRNO: EINVAL })).toEqual(expected)
