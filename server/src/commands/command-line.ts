@@ -103,7 +103,7 @@ function createRunner({ environment, stdout, stderr }: Required<Surroundings>): 
     }
     let isLogged = false
     try {
-      await command({ settings, logger, print, progress, isTerminal: stdout.isTTY === true })
+      await command({ settings, logger, print, progress })
     } finally {
       end()
       isLogged = await flush()

@@ -10,8 +10,6 @@ export interface Context {
   print(text: string): Promise<void>
   /** Shows on standard error what the command does now, and how far that is, once it takes long. */
   progress(text: string): void
-  /** Whether standard output is a terminal. */
-  isTerminal: boolean
 }
 
 /**

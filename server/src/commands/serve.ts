@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { nameDatabase } from '@plant-store/prisma'
 import { createNewToken, logTokenEvent } from '../accounts/tokens.ts'
@@ -56,17 +55,13 @@ export async function serve(context: Context): Promise<void> {
   if (exceptions.length > 0) throw exceptions[0]
 }
 
-/** Says that the server is ready, and where: on a terminal, the last lines are links. */
+/** Says that the server is ready, and where. */
 async function announce(server: RunningServer, context: Context): Promise<void> {
-  const { settings, logger, print, isTerminal } = context
+  const { settings, logger } = context
   await greetIfEmpty(server, context)
   const { url, adminUrl } = server
   const links = { url, ...(settings.docs && { docs: `${url}/docs` }), ...(adminUrl && { adminUrl }) }
   logger.info({ ...links, database: nameDatabase(settings.databaseUrl) }, 'ready')
-  if (!isTerminal) return
-  // The log writes its lines at the end of this turn.
-  await nextTurn()
-  await print(`\n  Serving      ${url}${links.docs ? `\n  Try it out   ${links.docs}` : ''}\n`)
 }
 
 /**
