@@ -8,11 +8,10 @@ import { expect, test } from 'vitest'
 import { installTools } from '../../../test/helpers/install-tools.ts'
 import { installPackage, run } from '../../../test/helpers/packed-package.ts'
 import { codeBlock, readGuide } from '../../../test/helpers/production/guide.ts'
-import { freePort, responds, startProgram, until } from '../../../test/helpers/programs.ts'
+import { until } from '../../../test/helpers/programs.ts'
 import { startWithToken } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
-import { createPlantStoreClient } from '../../src/index.ts'
 import { startTinyServer } from '../helpers/tiny-server.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))
@@ -51,22 +50,17 @@ console.log(JSON.stringify({ results, sizes }))
 process.exit()
 `
 
-/** A page with what is cached, which waits for a request. */
-const page = `import { connection } from 'next/server'
-import { getCachedPlants, getPlants } from '../lib/plants'
-const Count = async () => <p>{(await getPlants()).length} plants</p>
-export default async function Page() {
-  await connection()
-  return <><Count /><p>{(await getCachedPlants()).length} plants a minute ago</p><Count /></>
-}`
+/** Sends requests to the route handler, and prints the statuses and bodies of the responses. */
+const forwarded = `import { GET } from './route.ts'
+const responses = process.argv.slice(2).map(async (authorization) => {
+  const response = await GET(new Request('http://localhost', { headers: authorization ? { authorization } : {} }))
+  return [response.status, await response.text()]
+})
+console.log(JSON.stringify(await Promise.all(responses)))
+`
 
-/** What the recipes leave to the reader. */
-const layout = `import type { ReactNode } from 'react'
-export default function Layout({ children }: { children: ReactNode }) {
-  return <html><body>{children}</body></html>
-}`
 const compilerOptions = {
-  ...{ target: 'es2023', lib: ['es2023', 'dom', 'dom.iterable'], types: ['node'], jsx: 'react-jsx' },
+  ...{ target: 'es2023', lib: ['es2023', 'dom', 'dom.iterable'], types: ['node'] },
   ...{ module: 'esnext', moduleResolution: 'bundler', strict: true, skipLibCheck: true, noEmit: true },
 }
 
@@ -79,24 +73,18 @@ const files = [
   // Without a type, as `npm init` writes it.
   ['package.json', '{ "private": true }'],
   ['tsconfig.json', JSON.stringify({ compilerOptions })],
-  ['app/layout.tsx', layout],
-  ['app/page.tsx', page],
   ['cached.mjs', cached],
+  ['forwarded.mjs', forwarded],
   ['tracing.mjs', codeBlock(readGuide('monitoring/README.md'), 'Traces', 0, 'js')],
   ...written,
 ]
-for (const [name = '', text = ''] of files) {
-  // Next.js checks the types of its own files, and takes any `proxy.ts` for one of them.
-  const file = path.join(folder, /^(app|lib)\//.test(name) ? 'next' : 'others', name)
-  await mkdir(path.dirname(file), { recursive: true })
-  await writeFile(file, text)
-}
-const app = path.join(folder, 'others')
-const programOf = (script: string) => path.join(parent, 'node_modules', script)
+const app = path.join(folder, 'app')
+await mkdir(app)
+for (const [name = '', text = ''] of files) await writeFile(path.join(app, name), text)
 
 /** Runs a script of the tools and returns what it printed. Throws with the output if it fails. */
-const runTool = (script: string, parameters: string[] = [], cwd = app, settings: NodeJS.ProcessEnv = {}) =>
-  run(process.execPath, [programOf(script), ...parameters], cwd, { NO_COLOR: '1', ...settings })
+const runTool = (script: string, parameters: string[] = [], settings: NodeJS.ProcessEnv = {}) =>
+  run(process.execPath, [path.join(parent, 'node_modules', script), ...parameters], app, { NO_COLOR: '1', ...settings })
 
 test('all compile', () => runTool('typescript/bin/tsc'))
 
@@ -105,7 +93,7 @@ test('the package runs in Jest, in jsdom, with the fake and with fetch', async (
   await writeFile(path.join(app, 'fetching.test.js'), fetching)
   const parameters = ['page.test.js', 'fetching.test.js', '--json', '--testTimeout=60000']
   const settings = { PLANT_STORE_URL: url, PLANT_STORE_TOKEN: token }
-  const report = JSON.parse(await runTool('jest/bin/jest.js', parameters, app, settings))
+  const report = JSON.parse(await runTool('jest/bin/jest.js', parameters, settings))
   expect(report).toMatchObject({ success: true, numPassedTests: 3 })
 })
 
@@ -145,27 +133,15 @@ test('the service continues the trace of its client in OpenTelemetry, without th
   expect(collector.requests.map(({ body }) => body).join()).not.toContain(token)
 })
 
-test('Next.js serves a list of now and one of the build, and a route handler forwards the token', async () => {
-  const sdk = createPlantStoreClient({ baseUrl: service.url, token: service.token })
-  await sdk.createPlant({ id: 1, name: 'Ficus' })
-  const next = 'next/dist/bin/next'
-  const { url: PLANT_STORE_URL, token: PLANT_STORE_TOKEN } = service
-  const settings = { PLANT_STORE_URL, PLANT_STORE_TOKEN, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' } as const
-  const cwd = path.join(folder, 'next')
-  await runTool(next, ['build'], cwd, settings)
-  const port = await freePort()
-  const url = `http://127.0.0.1:${port}`
-  const command = [process.execPath, programOf(next), 'start', '-H', '127.0.0.1', '-p', String(port)]
-  await using _ = await startProgram(command, responds(url), { cwd, env: { ...process.env, ...settings } })
-
-  await sdk.createPlant({ id: 2, name: 'Aloe vera' })
-  const page = await (await fetch(url)).text()
-  expect(page.replaceAll('<!-- -->', '')).toMatch(/<p>2 plants<\/p><p>1 plants a minute ago<\/p><p>2 plants<\/p>/)
-
-  const { token } = await service.createToken({ account: 'bob' })
-  await sdk.createPlant({ id: 1, name: 'Orchid' }, { token })
-  const list = (headers: Record<string, string>) => fetch(`${url}/api/plants`, { headers })
-  expect(await (await list({ authorization: `Bearer ${token}` })).json()).toEqual([{ name: 'Orchid' }])
-  expect(await (await list({ authorization: 'Bearer pst_unknown' })).json()).toMatchObject({ error: 40102 })
-  for (const headers of [{}, { authorization: 'Bearer two words' }]) expect((await list(headers)).status).toBe(401)
+test('a route handler forwards the tokens of its clients', async () => {
+  const { token } = await service.createToken({ account: 'forwarded' })
+  await service.post('{"id":1,"name":"Orchid"}', { token })
+  const parameters = [`Bearer ${token}`, 'Bearer pst_unknown', '', 'Bearer two words']
+  const settings = { PLANT_STORE_URL: service.url, PLANT_STORE_TOKEN: service.token }
+  const output = await run(process.execPath, ['forwarded.mjs', ...parameters], app, settings)
+  const [unknown, missing] = [
+    [401, expect.stringContaining('"error":40102')],
+    [401, ''],
+  ]
+  expect(JSON.parse(output)).toEqual([[200, '[{"name":"Orchid"}]'], unknown, missing, missing])
 })
