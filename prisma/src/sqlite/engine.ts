@@ -3,7 +3,7 @@ import { access, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { Engine, OpenedDatabase, Session, SqlValue } from '../engine.ts'
 import { StorageError } from '../engine.ts'
-import { createRunner, limitTime, retry, TIMES } from '../patience.ts'
+import { createRunner, limitTime, TIMES } from '../patience.ts'
 import { createPrisma } from '../prisma-client.ts'
 import { backup, syncFolder } from './backup.ts'
 import { connect, READ_SCHEMA } from './connection.ts'
@@ -71,8 +71,8 @@ async function open(file: string, patience: number): Promise<OpenedDatabase> {
   const writer = await openWriter(file)
   // A disk that does not respond must not keep it waiting.
   opened.defer(() => limitTime(writer.close(), TIMES.closeFile, lateError).catch(() => {}))
-  const openReader = async () => connectGuarded(file, { readonly: true, script: READ_SCHEMA }, writer.files)
-  const reader = await retry(openReader, TIMES.task)
+  const reader = connectGuarded(file, { readonly: true, script: READ_SCHEMA }, writer.files)
+  opened.defer(() => reader.close())
   const runner = createRunner({ read: reader.read, write: writer.write }, patience, lateError)
   const running = opened.move()
   return {
@@ -91,9 +91,7 @@ async function open(file: string, patience: number): Promise<OpenedDatabase> {
     async close() {
       // SQLite would write to files of others. The end of the process writes nothing either: threads end first, and the
       // reader cannot.
-      if (reader.findMoved()?.isReplaced) return
-      reader.close()
-      await running.disposeAsync()
+      if (!reader.findMoved()?.isReplaced) await running.disposeAsync()
     },
   }
 }
