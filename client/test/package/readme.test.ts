@@ -1,4 +1,4 @@
-/** Every snippet of the README compiles, runs as written, and prints what follows `// ->`; and the example runs. */
+/** Every snippet of the READMEs of client and contract compiles, runs as written, and prints what follows `// ->`. */
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,16 +11,22 @@ import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { expectToCompile } from '../helpers/generated-sdk.ts'
 
 const client = fileURLToPath(new URL('../..', import.meta.url))
+const contract = path.join(client, '../contract')
 const readme = await readFile(path.join(client, 'README.md'), 'utf8')
+const ofContract = await readFile(path.join(contract, 'README.md'), 'utf8')
 const recipes = await readFile(path.join(client, 'docs/recipes.md'), 'utf8')
 // recipes.test.ts has those that need other tools.
 const recipe = codeBlocks(recipes, 'ts').filter((code) => code.includes('// -> '))
-const snippets = [...codeBlocks(readme, 'ts'), ...recipe].map((code, index) => ({ code, file: `snippet-${index}.ts` }))
+const texts = [...codeBlocks(readme, 'ts'), ...codeBlocks(ofContract, 'ts'), ...recipe]
+const snippets = texts.map((code, index) => ({ code, file: `snippet-${index}.ts` }))
 
-describe('the README of the client', async () => {
+describe('the README', async () => {
   const folder = temporaryFolder()
   await mkdir(path.join(folder, 'node_modules/@plant-store'), { recursive: true })
-  await symlink(client, path.join(folder, 'node_modules/@plant-store/client'), 'junction')
+  for (const each of ['client', 'contract']) {
+    await symlink(path.join(client, '..', each), path.join(folder, 'node_modules/@plant-store', each), 'junction')
+  }
+  await symlink(path.join(contract, 'node_modules/@ts-rest'), path.join(folder, 'node_modules/@ts-rest'), 'junction')
   await writeFile(path.join(folder, 'package.json'), '{ "type": "module" }')
   const server = await startTestServer()
   for (const { code, file } of snippets) {
@@ -54,6 +60,11 @@ describe('the README of the client', async () => {
   test.runIf(isLong)('has the table that bench/outages.ts prints, which is within its limits', async () => {
     const bench = path.join(client, 'bench/outages.ts')
     expect(readme).toContain(await run(process.execPath, ['--conditions=@plant-store/source', bench], client))
+  })
+
+  test('of the contract names the version of ts-rest that it needs', async () => {
+    const { dependencies } = JSON.parse(await readFile(path.join(contract, 'package.json'), 'utf8'))
+    expect(ofContract).toContain(`npm install @plant-store/contract @ts-rest/core@${dependencies['@ts-rest/core']}\n`)
   })
 
   test('names every option, error class and kind', async () => {
