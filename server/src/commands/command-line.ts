@@ -96,7 +96,6 @@ function createRunner({ environment, stdout, stderr }: Required<Surroundings>): 
     if (log !== stderr) end()
     // It waits until the system has taken the text.
     const print = async (text: string) => {
-      end()
       const lines = text.split('\n').map(escapeInvisible).join('\n')
       const cause = await new Promise<Error | null | undefined>((resolve) => stdout.write(`${lines}\n`, resolve))
       if (cause) throw new OperatorError(`standard output cannot be written: ${cause.message}`, 1, cause)

@@ -21,34 +21,17 @@ export function escapeInvisible(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (found) => found.split('').map(escapeUnit).join(''))
 }
 
-/** How often a terminal shows how far a step is, and how often another output has a line, in milliseconds. */
-const TERMINAL_INTERVAL = 200
-const LINE_INTERVAL = 10_000
-/** Goes back to the begin of the line and clears it. */
-const CLEAR = '\r\u001b[K'
+/** How often it is shown how far a command is, in milliseconds. */
+const PROGRESS_INTERVAL = 5_000
 
-/**
- * Shows what a command is doing, once that takes long: on a terminal in one line that changes, elsewhere in a line every
- * ten seconds. `end` stops showing it, and removes it from a terminal.
- */
+/** Shows what a command is doing, once that takes long, in a line every five seconds until `end`. */
 export function createProgress(stream: LogStream): Pick<Context, 'progress'> & { end(): void } {
-  // What has no end to measure is for people who wait.
-  let current = stream.isTTY ? 'Waiting for the database' : ''
-  let isShown = false
-  const interval = stream.isTTY ? TERMINAL_INTERVAL : LINE_INTERVAL
-  const timer = setInterval(() => {
-    if (current === '') return
-    isShown = true
-    stream.write(stream.isTTY ? CLEAR + current : `${current}\n`)
-  }, interval).unref()
+  let current = 'Waiting for the database'
+  const timer = setInterval(() => stream.write(`${current}\n`), PROGRESS_INTERVAL).unref()
   return {
     progress(text) {
       current = text
     },
-    end() {
-      clearInterval(timer)
-      if (isShown && stream.isTTY) stream.write(CLEAR)
-      isShown = false
-    },
+    end: () => clearInterval(timer),
   }
 }
