@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { isUtf8 } from 'node:buffer'
 import type { OpenedDatabase, Statements } from './engine.ts'
 
@@ -102,6 +103,7 @@ export function createPlants(
       const json = JSON.stringify(plants.map(({ account, id, name, tag }) => [account, id, name, tag]))
       for (let inserts = 1; ; inserts++) {
         const inserted = await write(insertPlants, [json])
+        assert(inserted <= plants.length, 'a plant is inserted once')
         if (inserted === plants.length) return new Array<Outcome>(plants.length).fill('stored')
         // Some ids were stored before, or are in this batch twice.
         const rows = await read<ComparedRow>(comparePlants, [json])
@@ -120,6 +122,7 @@ export function createPlants(
       const maxBytes = limit === 1 ? NO_LIMIT : Math.floor((MAX_PIECE_BYTES - 2) / limit) - 1
       const rows = await read<PieceRow>(selectPiece, [account, after, until, limit, maxBytes])
       const [[json, last, more, version] = NOTHING] = rows
+      assert(limit === 1 || (json?.length ?? 0) <= MAX_PIECE_BYTES, 'only a plant alone may have any length')
       // Without a plant, there is no JSON either.
       const text = json ?? (Number(last) === 0 ? '' : undefined)
       return {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { Socket } from 'node:net'
 import pg from 'pg'
 import type { Session, StorageError, Transaction } from '../engine.ts'
@@ -169,6 +170,7 @@ async function beginOn(client: pg.PoolClient, run: RunQuery, script: string): Pr
   const query = toQuery(run)
   let isOpen = true
   const commit = async () => {
+    assert(isOpen, 'a transaction is committed once')
     await run({ text: COMMIT })
     isOpen = false
   }

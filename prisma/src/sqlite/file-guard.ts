@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { type Stats, statSync } from 'node:fs'
 import path from 'node:path'
 import type { SQLInputValue } from 'node:sqlite'
@@ -106,7 +107,9 @@ export function connectGuarded(
  * @param files without symbolic links, behind which SQLite keeps the others
  */
 function createGuard(files: readonly OpenedFile[]): GuardedConnection['findMoved'] {
-  const [{ name: file } = { name: '' }] = files
+  const [database] = files
+  assert(database, 'the first file is the database')
+  const { name: file } = database
   const folder = path.dirname(file)
   let trusted: string | undefined
   let moved: Moved | undefined

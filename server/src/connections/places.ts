@@ -152,6 +152,7 @@ export function createRequestsInFlight({
 
   /** Removes the requests that are done, and notes the waiting ones of each client. */
   function scan(now: number): void {
+    assert(list.filter(({ client }) => client).length === places.taken(), 'each place is that of a request')
     for (const each of [...list]) {
       endWithConnection(each, now)
       removeIfDone(each)

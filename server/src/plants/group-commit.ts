@@ -41,6 +41,7 @@ export function createGroupCommit(create: Plants['create']): (plant: PlantRow) =
   let isIdle = true
 
   async function commitAll(): Promise<void> {
+    assert(isIdle, 'one batch is committed after the other')
     let pause = 0
     isIdle = false
     while (waiting.length > 0) {

@@ -112,6 +112,7 @@ export function createLists(plants: Plants, maxSize: number = MAX_CACHE_BYTES): 
     if (version === undefined) return readPiece(account, range)
     const keyOf = (own: string) => JSON.stringify([account, own, after])
     const cached = cache.get(keyOf(version))
+    assert(!cached || cached.version === version, 'a piece is cached under its own version')
     if (cached) return cached
     const piece = await readPiece(account, range)
     const isCached = piece.version !== undefined && until === undefined && bytes + sizeOf(piece) <= MAX_LIST_BYTES
@@ -126,6 +127,7 @@ export function createLists(plants: Plants, maxSize: number = MAX_CACHE_BYTES): 
       if (hashes && hashes.shift() !== hashOf(piece)) {
         throw unavailable('The list was changed while it was sent. Retry the request.', 1)
       }
+      assert(piece.more || !hashes?.length, 'a checked text ends where it did')
       return { json: piece.json, next: piece.more ? getFrom(account, following(range, piece), hashes) : undefined }
     }
   }

@@ -16,6 +16,7 @@ export function oncePerTurn<Key, Result>(
 
   async function readAfterTurn(): Promise<readonly Result[]> {
     await nextTurn()
+    assert(asked.size > 0, 'a read is of what was asked in its turn')
     const keys = [...asked.values()].map(({ key }) => key)
     asked = new Map()
     all = undefined
