@@ -23,7 +23,6 @@ const nightly: string[] = Object.keys(
  * files that are long are shortened by themselves.
  */
 const long = [
-  'test/nightly.test.ts',
   // The page in a browser.
   'server/test/docs/page.test.ts',
   // How PostgreSQL runs statements, with many plants, and what is wrong with it; the server as it is installed.

@@ -10,6 +10,8 @@ import { existsSync, readFileSync } from 'node:fs'
 const { all, tests } = JSON.parse(readFileSync('.ci/nightly.json', 'utf8'))
 const record = '.ci/nightly-passed'
 const passed = existsSync(record) ? readFileSync(record, 'utf8').trim() : ''
+// A path that does not exist, which never changes, is an error.
+git('ls-files', '--error-unmatch', '--', ...Object.entries(tests).flat(2), ...all)
 
 if (isCommit(passed)) {
   console.error(`Of the nightly tests, which passed on ${passed}:`)
