@@ -308,7 +308,13 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
       await asPostgres(block('Create the database', 0, servers).replaceAll('--pwprompt ', ''))
       await asPostgres(`psql --command="ALTER ROLE plant_store_owner PASSWORD 'owned'" \\
         --command="ALTER ROLE plant_store PASSWORD 'served'"`)
+      // A database that another program uses too.
+      await asPostgres('psql --dbname=plants --command="CREATE TABLE customers ()"')
+      await runAsPostgres('Create the database', 1)
       await runAsPostgres('Connections')
+      const [, select] = /; Its line: (.*)/.exec(codeBlock(servers, 'Connections', 0, 'ini')) ?? []
+      const line = await asPostgres(`psql --no-align --tuples-only <<'END'\n${select}\nEND`)
+      expect(line).toMatch(/^"plant_store" "SCRAM-SHA-256\$/)
       await runHere('Create the database', 2)
       await runHere('Move from SQLite')
       await runHere('Move from SQLite', 1)
@@ -367,6 +373,12 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
         await runAsPostgres('Restore a dump', 0)
         await machine.run(`${STOP}; sleep 1`)
         await runAsPostgres('Restore a dump', 1)
+        // What the guide says for a schema of its own, which is in the dump.
+        await asPostgres(
+          codeBlock(servers, 'Create the database', 1)
+            .replace('CREATE SCHEMA', 'ALTER SCHEMA')
+            .replace('AUTHORIZATION', 'OWNER TO'),
+        )
         await machine.run(START)
         await expect.poll(plants).toEqual(dumped)
       }

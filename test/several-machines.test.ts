@@ -4,36 +4,19 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { contract } from '@plant-store/contract'
-import { migrateDatabase } from '@plant-store/prisma'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { query, runSql, startOwnPostgresql } from './helpers/database/databases.ts'
-import { demandPasswords } from './helpers/database/postgresql.ts'
+import { asServer, query, runSql, sharedPostgresql } from './helpers/database/databases.ts'
 import { startFaultyNetwork } from './helpers/network/faulty-network.ts'
-import { hasPgbouncer, startPgbouncer } from './helpers/network/pgbouncer.ts'
-import { codeBlock, isInstalled, readGuide } from './helpers/production/guide.ts'
-import { collect, freePort, responds, startProgram, until } from './helpers/programs.ts'
-import { runCommand, startServerProcess } from './helpers/server/run-command.ts'
+import { isInstalled, readGuide } from './helpers/production/guide.ts'
+import { collect, freePort, responds, startProgram } from './helpers/programs.ts'
 import { startTestServer } from './helpers/server/start-test-server.ts'
-import { createPlant, plantOf, startWriting } from './helpers/server/start-writing.ts'
 import { temporaryFolder } from './helpers/temporary.ts'
 
-const GUIDE = 'several-machines/nginx.conf'
-const guide = readGuide('several-machines/README.md')
 const rights = readGuide('several-machines/rights.sql')
 
-/** A migrated database that another program uses too, as its owner and as the servers, in a schema of its own. */
-const postgresql = await startOwnPostgresql()
-const as = (role: string) => postgresql.url('plants').replace('postgres@', `${role}@`)
-const [owner, databaseUrl] = [as('plant_store_owner'), as('plant_store')]
-const schema = [...codeBlock(guide, 'Create the database', 1).matchAll(/--command='(.*)'/g)].map(([, sql]) => sql)
-await runSql(postgresql.url('postgres'), 'CREATE ROLE plant_store_owner LOGIN; CREATE ROLE plant_store LOGIN')
-await runSql(postgresql.url('postgres'), `CREATE DATABASE plants TEMPLATE template0 ENCODING 'UTF8'`)
-await runSql(postgresql.url('plants'), `CREATE TABLE customers (); ${schema.join('; ')}`)
-await migrateDatabase(owner)
-// As the guide says, after each migration.
-for (let migration = 0; migration < 2; migration++) await runSql(owner, rights)
-
 test('the role of the servers may not change or delete plants unless rights.sql says so, or switch the triggers off', async () => {
+  const owner = await (await sharedPostgresql()).create('rights')
+  const databaseUrl = await asServer(owner)
   const edits = ['UPDATE "Plant" SET "name" = \'other\'', 'DELETE FROM "Plant"']
   const others = [
     'TRUNCATE "Plant"',
@@ -61,28 +44,8 @@ test('the role of the servers may not change or delete plants unless rights.sql 
   }
 })
 
-test.runIf(hasPgbouncer)('through PgBouncer, requests succeed soon after PostgreSQL has crashed', async () => {
-  const own = await startOwnPostgresql({ prepare: demandPasswords })
-  await own.administrate(`CREATE ROLE plant_store LOGIN PASSWORD 'secret'`)
-  await runSql(await own.create('plants'), rights)
-  const configuration = codeBlock(guide, 'Connections', 0, 'ini')
-  const [, select = ''] = /; Its line: (.*)/.exec(configuration) ?? []
-  const [line] = await query<{ format: string }>(own.url('postgres'), select)
-  const url = await startPgbouncer(own.port, configuration, line?.format)
-  const databaseUrl = `${url.replace('postgres@', 'plant_store:secret@')}/plants?pgbouncer=true`
-  await using server = await startTestServer({ databaseUrl })
-  let id = 0
-  const create = async () => (await server.post(JSON.stringify({ id: ++id, name: 'Ficus' }))).status
-  expect(await create()).toBe(200)
-  await own.stop('SIGKILL')
-  expect(await create()).toBe(503)
-  await own.start()
-  // By default, 15 s later.
-  await expect.poll(create, { timeout: 10_000 }).toBe(200)
-})
-
 /** Starts nginx with the configuration of a guide, for servers on these ports of this machine, and settings of its own. */
-async function startNginx([first, second = first]: readonly number[], file = GUIDE, settings = '') {
+async function startNginx(file: string, first: number, second = first, settings = '') {
   const folder = temporaryFolder()
   const port = await freePort()
   const configuration = readGuide(file)
@@ -103,65 +66,6 @@ async function startNginx([first, second = first]: readonly number[], file = GUI
 }
 
 const hasNginx = isInstalled('nginx')
-
-test.runIf(hasNginx)(
-  'behind nginx, only what was sent to a server that is updated, killed or lost fails, with a 503, and can be repeated',
-  async () => {
-    await using network = await startFaultyNetwork(postgresql.port)
-    const environment = {
-      DATABASE_URL: network.url('plants').replace('postgres@', 'plant_store@'),
-      NODE_ENV: 'production',
-      TRUST_PROXY: '127.0.0.1',
-      KEEP_ALIVE_TIMEOUT: '75s',
-      SHUTDOWN_DELAY: '200ms',
-      ADMIN_PORT: '0',
-    }
-    const { stdout } = await runCommand(['token', 'create', '--account', 'me'], environment)
-    const token = stdout.trim()
-    // A server that is not ready accepts no connection.
-    const ports = [await freePort(), await freePort()]
-    const start = (index: number) => startServerProcess({ ...environment, PORT: String(ports[index]) })
-    const servers = await Promise.all([start(0), start(1)])
-    const restart = async (index: number, signal: NodeJS.Signals) => {
-      await servers[index]?.end(signal)
-      // A startup that takes longer than `fail_timeout`, so that nginx tries the server meanwhile.
-      network.delay = 300
-      const server = await start(index)
-      servers[index] = server
-      network.delay = 0
-      // Until nginx uses it again, as an operator waits between two restarts.
-      const metrics = async () => (await fetch(`${server.adminUrl}/metrics`)).text()
-      await until(async () => /^plant_store_batch_size_count [1-9]/m.test(await metrics()))
-    }
-    // Ends before the servers, and with it the writers.
-    await using nginx = await startNginx(ports)
-    const { url } = nginx
-    const writing = startWriting({ url, token, writers: 8 })
-    const more = async () => {
-      const before = writing.responses.length
-      await until(() => writing.responses.length > before + 50)
-    }
-    await more()
-    for (const [index, signal] of (['SIGTERM', 'SIGKILL'] as const).entries()) {
-      await restart(index, signal)
-      await more()
-    }
-    // A machine is lost.
-    await servers[0]?.end('SIGKILL')
-    await more()
-    await writing.stop()
-    // What was sent to a server that ended then is not sent to the other one: the client knows whether it may repeat it.
-    const failed = writing.responses.filter(({ status }) => status !== 200)
-    expect(failed.filter(({ status, retryAfter }) => status !== 503 || retryAfter !== '1')).toEqual([])
-    expect(failed.length).toBeLessThanOrEqual(3 * 8)
-    for (const { id } of failed) expect(await createPlant(url, token, id)).toMatchObject({ status: 200 })
-
-    const headers = { authorization: `Bearer ${token}` }
-    const listed = (await (await fetch(`${url}/plants`, { headers })).json()) as { name: string }[]
-    const created = writing.responses.map(({ id }) => plantOf(id).name)
-    expect(listed.map(({ name }) => name).sort()).toEqual(created.sort())
-  },
-)
 
 /** What nginx itself rejects, with the number of the `Error` body. */
 const REJECTED: [what: string, start: string, header: string, error: number][] = [
@@ -185,12 +89,13 @@ cache-control: no-store
 x-content-type-options: nosniff
 content-security-policy: default-src 'none'; frame-ancestors 'none'`.split('\n')
 
-describe.runIf(hasNginx).each(['nginx.conf', GUIDE, 'container/nginx.conf'])('behind nginx with %s,', (file) => {
-  /** Starts nginx before a network that leads to a server. */
-  async function startBehind(settings?: string) {
+const configurations = ['nginx.conf', 'several-machines/nginx.conf', 'container/nginx.conf']
+describe.runIf(hasNginx).each(configurations)('behind nginx with %s,', (file) => {
+  /** Starts nginx before a network that leads to a server, by default also in the place of the second one. */
+  async function startBehind({ second, settings }: { second?: number; settings?: string } = {}) {
     const server = await startTestServer()
     const network = await startFaultyNetwork(Number(new URL(server.url).port))
-    const nginx = await startNginx([Number(new URL(network.url('')).port)], file, settings)
+    const nginx = await startNginx(file, Number(new URL(network.url('')).port), second, settings)
     const { url } = nginx
     onTestFinished(async () => {
       await nginx[Symbol.asyncDispose]()
@@ -236,15 +141,19 @@ describe.runIf(hasNginx).each(['nginx.conf', GUIDE, 'container/nginx.conf'])('be
   })
 
   test('what takes too long is an Error body', async () => {
-    const { network, send } = await startBehind('proxy_read_timeout 1s;')
+    const { network, send } = await startBehind({ settings: 'proxy_read_timeout 1s;' })
     network.stall()
     expect(await send('GET /plants HTTP/1.1')).toMatchObject(UNAVAILABLE)
   })
 
-  test('what is compressed are the same bytes, with the weak form of the tag', async () => {
-    const { server, url } = await startBehind()
-    for (let id = 0; id < 100; id++) await server.post(`{"id":${id},"name":"Monstera deliciosa"}`)
-    const headers = { authorization: `Bearer ${server.token}` }
+  test('what is compressed are the same bytes, with the weak form of the tag, also while the other server is lost', async () => {
+    // Nothing accepts its connections.
+    const { server, url } = await startBehind({ second: 1 })
+    const headers = { authorization: `Bearer ${server.token}`, 'content-type': 'application/json' }
+    for (let id = 0; id < 100; id++) {
+      const body = `{"id":${id},"name":"Monstera deliciosa"}`
+      expect((await fetch(`${url}/plants`, { method: 'POST', headers, body })).status).toBe(200)
+    }
     const [direct, compressed] = [await server.call('/plants'), await fetch(`${url}/plants`, { headers })]
     expect([compressed.status, compressed.headers.get('content-encoding')]).toEqual([200, 'gzip'])
     expect(compressed.headers.get('vary')).toBe('Accept-Encoding, Authorization')
@@ -265,7 +174,7 @@ describe.runIf(hasNginx).each(['nginx.conf', GUIDE, 'container/nginx.conf'])('be
     })
     onTestFinished(() => void upstream.close())
     await once(upstream.listen(0, '127.0.0.1'), 'listening')
-    await using nginx = await startNginx([(upstream.address() as AddressInfo).port], file)
+    await using nginx = await startNginx(file, (upstream.address() as AddressInfo).port)
     for (const encoding of ['gzip', 'identity']) {
       // nginx would give up after a minute.
       const signal = AbortSignal.timeout(45_000)
