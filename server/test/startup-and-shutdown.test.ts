@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { connect, newDatabase } from '../../test/helpers/database/databases.ts'
 import { collect, freePort, until } from '../../test/helpers/programs.ts'
+import { callPlants } from '../../test/helpers/server/call-plants.ts'
 import { spawnCommand, startServerProcess, startWithToken } from '../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
-import { startWriting } from '../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary.ts'
 import { startServer } from '../src/index.ts'
 import { openSocket, readAll, readResponses } from './helpers/connection.ts'
@@ -22,8 +22,16 @@ test('a server under load that shuts down is not ready, and stores every request
   const databaseUrl = await newDatabase()
   const server = await startTestServer({ databaseUrl, adminPort: 0, shutdownDelay: 1_000, shutdownTimeout: 30_000 })
   const readyz = () => fetch(`${server.adminUrl}/readyz`)
-  const writing = startWriting({ ...server, writers: WRITERS })
-  await until(() => writing.responses.length > 100)
+  const statuses: (number | undefined)[] = []
+  let nextId = 0
+  /** Creates one plant after the other until its connection is refused. */
+  async function write(): Promise<void> {
+    const { status } = await callPlants(server, { body: `{"id":${nextId++},"name":"Ficus"}` })
+    statuses.push(status)
+    if (status !== undefined) await write()
+  }
+  const written = Promise.all(Array.from({ length: WRITERS }, write))
+  await until(() => statuses.length > 100)
   expect((await readyz()).status).toBe(200)
 
   const closed = server.close()
@@ -31,12 +39,11 @@ test('a server under load that shuts down is not ready, and stores every request
   expect([notReady.status, await notReady.text()]).toEqual([503, 'The server is shutting down.\n'])
   expect((await fetch(`${server.adminUrl}/livez`)).status).toBe(200)
   await closed
-  await writing.stop()
+  await written
   await expect(readyz()).rejects.toThrow()
-  // Each writer has gone on until its connection was refused.
-  const stored = writing.responses.filter(({ status }) => status === 200)
-  expect(writing.responses.filter(({ status }) => status === undefined)).toHaveLength(WRITERS)
-  expect(writing.responses).toHaveLength(stored.length + WRITERS)
+  const stored = statuses.filter((status) => status === 200)
+  expect(statuses.filter((status) => status === undefined)).toHaveLength(WRITERS)
+  expect(statuses).toHaveLength(stored.length + WRITERS)
   await using next = await startTestServer({ databaseUrl })
   expect(await (await next.call('/plants')).json()).toHaveLength(stored.length)
 })

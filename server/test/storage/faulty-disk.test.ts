@@ -10,6 +10,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { runSql, writeNewDatabase } from '../../../test/helpers/database/databases.ts'
 import * as disks from '../../../test/helpers/database/disks.ts'
 import { root, runProgram, until } from '../../../test/helpers/programs.ts'
+import { callPlants, createPlant } from '../../../test/helpers/server/call-plants.ts'
 import {
   createTokens,
   runCommand,
@@ -17,7 +18,6 @@ import {
   startServerProcess,
   startWithToken,
 } from '../../../test/helpers/server/run-command.ts'
-import { callPlants, createPlant } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryDatabase, temporaryFolder } from '../../../test/helpers/temporary.ts'
 import * as storage from '../helpers/load.ts'
 

@@ -13,9 +13,9 @@ import { query } from '../../../test/helpers/database/databases.ts'
 import { type PowerFailure, recordDisk, whyNoRecording } from '../../../test/helpers/database/recording-disk.ts'
 import { until } from '../../../test/helpers/programs.ts'
 import { createRandom } from '../../../test/helpers/random.ts'
+import { createPlant, plantOf } from '../../../test/helpers/server/call-plants.ts'
 import { runCommand, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
-import { createPlant, plantOf } from '../../../test/helpers/server/start-writing.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 
 const KILLS = 4
