@@ -2,7 +2,6 @@
  * What each operation of Prisma Client promises by itself. That files are guarded is shown in
  * sqlite/file-guard.test.ts.
  */
-import { readdirSync, readFileSync } from 'node:fs'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openConnection, query, runSql, sharedPostgresql } from '../../test/helpers/database/databases.ts'
 import { type Moment, startFaultyNetwork } from '../../test/helpers/network/faulty-network.ts'
@@ -135,34 +134,17 @@ describe('on PostgreSQL', () => {
     expect(prepared).toEqual([{ name: 'selectStates' }])
   })
 
-  test('what begins with SELECT cannot write: that is a mistake in the statement', async () => {
-    const { prisma } = await open()
+  test('of Prisma Client, what begins with SELECT cannot write; of other statements, what they declare decides', async () => {
+    const { prisma, read, write } = await open()
     const next = `SELECT setval('"Plant_seq_seq"', 1000)`
     for (const operation of [prisma.$queryRawUnsafe(next), prisma.$executeRawUnsafe(next)]) {
       expect(await failure(operation)).toContain('cannot execute setval() in a read-only transaction')
     }
     const changing = 'WITH changed AS (UPDATE "Secret" SET "value" = $1 RETURNING "value") SELECT * FROM changed'
     expect(await prisma.$queryRawUnsafe(changing, 'changed')).toEqual([{ value: 'changed' }])
+    expect(await failure(read({ kind: 'read', sql: changing }, ['read']))).toContain('in a read-only transaction')
+    expect(await write({ kind: 'write', sql: next, mayRunTwice: false }, [])).toBe(1)
   })
-})
-
-const LOOKING =
-  /\b(sql|query\.text)\.(\w+With|at|char\w+|includes|indexOf|match\w*|replace\w*|s\w+|trim\w*)\(|\.(exec|test)\((\w+\.)?(sql|query\.text)\b/
-/** Opening and closing a file of a database would drop the locks of SQLite. */
-const OPENING =
-  /^import \{[^}]*\b(open|openSync|readFile|readFileSync|createReadStream|copyFile|copyFileSync|writeFile|cp|cpSync)\b[^}]*\} from 'node:fs/m
-
-test.each([
-  // That of Prisma Client, and the driver at its parameters.
-  ['looks at the text of a statement', LOOKING, ['prisma-client.ts', 'sqlite/connection.ts']],
-  // An empty file before SQLite has it, a copy before it has its name, a folder; and files of others.
-  ['opens files', OPENING, ['migrations.ts', 'postgresql/address.ts', 'sqlite/backup.ts', 'sqlite/engine.ts']],
-])('no other source %s', (_what, pattern, expected) => {
-  const folder = new URL('../src/', import.meta.url)
-  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  const sources = names.filter((name) => name.endsWith('.ts') && !name.startsWith('generated'))
-  const matching = sources.filter((name) => pattern.test(readFileSync(new URL(name, folder), 'utf8')))
-  expect(matching.sort()).toEqual(expected)
 })
 
 describe('on SQLite', () => {
