@@ -61,16 +61,6 @@ test('a handler that forgets a field of its input does not compile', () => {
   expect(forget({ tag: 'fig' }, {} as never).unused).toEqual({ tag: 'fig' })
 })
 
-test('a cursor is a position: it reveals no id, and its plant may be gone', async () => {
-  const store = createFakePlantStore()
-  store.add([ficus, monstera])
-  const client = createPlantStoreClient(store)
-  const { nextCursor = '' } = await client.raw.getPlants({ limit: 1 })
-  store.reset()
-  store.add([monstera, ficus])
-  expect(await client.getPlants({ cursor: nextCursor })).toEqual([{ name: 'Ficus' }])
-})
-
 test('add adds plants to an account of this fake without a request, and rejects what the client or service would', async () => {
   const store = createFakePlantStore({ baseUrl: 'https://example.com/shop/' })
   store.add([monstera, { id: 1, name: 'Ficus' }])
