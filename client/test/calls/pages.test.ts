@@ -1,5 +1,5 @@
 /** Paging: a page is fetched only when the loop needs it. */
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   AbortError,
   type Attempt,
@@ -120,13 +120,6 @@ describe('the link to the next page', () => {
     const { names, error } = await follow(linkOf)
     expect(error).toBeInstanceOf(MalformedResponseError)
     expect(names).toHaveLength(pages)
-  })
-
-  test('is read where URL has no query, as in React Native', async () => {
-    const { client } = storeWith(3)
-    vi.stubGlobal('URL', undefined)
-    const names = await namesOf(client.iterate.getPlants({ limit: 1 })).finally(() => vi.unstubAllGlobals())
-    expect(names).toHaveLength(3)
   })
 
   // Each would take minutes in quadratic time.
