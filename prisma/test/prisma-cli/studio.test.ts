@@ -11,8 +11,6 @@ import { engines, migrated, newRole } from '../helpers/engines.ts'
 import { commandLines, runPrisma } from '../helpers/run.ts'
 
 const LOCAL = ['127.0.0.1', 'localhost']
-/** The area of the README's picture, which `SCREENSHOT=FILE` writes. */
-const PICTURE = { x: 0, y: 0, width: 1280, height: 340 }
 
 test.skipIf(!browserPath).each(engines)(
   'Prisma Studio shows the plants with their exact ids on $engine, contacts no other machine, and shows no password to other users',
@@ -35,8 +33,6 @@ test.skipIf(!browserPath).each(engines)(
 
     for (const id of ['9223372036854775807', '9007199254740993'])
       expect(await page.getByText(id, { exact: true }).count()).toBe(1)
-    if (process.env['SCREENSHOT'] && engine === 'sqlite')
-      await page.screenshot({ path: process.env['SCREENSHOT'], clip: PICTURE })
 
     expect([...new Set(requested.map(({ origin }) => origin))]).toEqual([new URL(url).origin])
     expect(connections().filter((host) => !LOCAL.includes(host))).toEqual([])
