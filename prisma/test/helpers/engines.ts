@@ -8,7 +8,7 @@ import {
   runSql,
   sharedPostgresql,
 } from '../../../test/helpers/database/databases.ts'
-import { cloneStatement } from '../../../test/helpers/database/postgresql.ts'
+import { cloneDatabase } from '../../../test/helpers/database/postgresql.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { outcomeOf } from './open-client.ts'
@@ -19,7 +19,7 @@ export interface TestDatabase {
   /** How messages name it. */
   readonly name: string
   /** Creates it without any table. */
-  createEmpty(): Promise<void>
+  createEmpty(): Promise<unknown>
   /** Keeps migrations out, until what it returns runs a statement and ends that. */
   lock(): Promise<Unlock>
   /** Returns all that is stored, to check that nothing has changed. */
@@ -63,13 +63,13 @@ let databases = 0
 
 /** Names a PostgreSQL database. */
 export async function newPostgresqlDatabase(): Promise<TestDatabase> {
-  const { port, url: urlOf, unused } = await sharedPostgresql()
+  const { port, unused } = await sharedPostgresql()
   const name = `plants_${process.pid}_${databases++}`
   const url = unused(name)
   return {
     url,
     name: `the database "${name}" at 127.0.0.1:${port}`,
-    createEmpty: () => runSql(urlOf('postgres'), cloneStatement(name, 'template1')),
+    createEmpty: () => cloneDatabase(url, 'template1'),
     lock: () => lock(url, 'SELECT pg_advisory_lock(72707369)', 'SELECT pg_advisory_unlock_all()'),
     contents: () => query(url, CONTENTS).catch((error) => (error.code === '3D000' ? {} : Promise.reject(error))),
   }

