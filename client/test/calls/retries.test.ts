@@ -4,7 +4,6 @@ import type * as sdk from '../../src/index.ts'
 import { ApiError, createPlantStoreClient, PlantStoreError, TimeoutError } from '../../src/index.ts'
 import { createFakePlantStore, type Fault } from '../../src/testing/index.ts'
 import { failureOf } from '../helpers/failure-of.ts'
-import { breakOff, type Handler, sendJson, startTinyServer } from '../helpers/tiny-server.ts'
 
 // No jitter: the random part of the delay is 0.
 beforeEach(() => vi.spyOn(Math, 'random').mockReturnValue(0) && undefined)
@@ -33,16 +32,6 @@ describe('attempts of creating a plant', () => {
       expect(new Set(store.requests.map(({ body }) => body))).toEqual(new Set(['{"id":1,"name":"Ficus"}']))
     },
   )
-
-  test.each<[moment: string, Handler]>([
-    ['before', (response) => response.socket?.destroy()],
-    ['during', breakOff],
-  ])('2, of which the first got a connection that breaks %s the response', async (_, handler) => {
-    await using server = await startTinyServer((response, request, number) =>
-      number === 1 ? handler(response, request, number) : sendJson(response, 200, { name: 'Ficus' }),
-    )
-    expect((await server.createClient().raw.createPlant(newPlant)).attempts).toBe(2)
-  })
 
   const final = [400, 401, 403, 404, 405, 409, 413, 415, 422, 431, 501, 505, 525, 526]
   test.each<Fault>([...final.map((status) => ({ status })), { status: 200, body: 'garbage' }])(
