@@ -1,7 +1,6 @@
 /** Paging: a page is fetched only when the loop needs it. */
 import { describe, expect, test } from 'vitest'
 import {
-  AbortError,
   type Attempt,
   createPlantStoreClient,
   type FetchResponse,
@@ -63,18 +62,6 @@ describe('iterate', () => {
     }
     expect(cursors).toEqual([undefined, '0:2', '0:4'])
     expect(await namesOf(client.iterate.getPlants({ cursor: plants.endCursor }))).toEqual(['plant 4'])
-  })
-
-  test('throws after the plants of the pages before', async () => {
-    const { client } = storeWith(3)
-    const controller = new AbortController()
-    const names: string[] = []
-    const plants = client.iterate.getPlants({ limit: 2 }, { signal: controller.signal })
-    await failureOf(
-      namesOf(plants, names, () => controller.abort()),
-      AbortError,
-    )
-    expect(names).toEqual(['plant 0', 'plant 1'])
   })
 })
 
