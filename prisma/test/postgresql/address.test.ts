@@ -20,6 +20,7 @@ describe('readAddress', () => {
     ['postgresql://u:p@ss:word@h/d', { host: 'h', user: 'u' }],
     ['postgresql://h/d?sslmode=verify-full&sslrootcert=system', { ssl: { host: 'h' } }],
     ['postgresql://h/d?sslmode=require', { ssl: { rejectUnauthorized: false } }],
+    ['postgresql://h/d?sslmode=require&sslcert=/dev/null&sslkey=/dev/null', { ssl: { cert: '', key: '' } }],
     ['postgresql://h/d?sslmode=disable', { ssl: false }],
     ['postgresql://h/d?application_name=shop', { application_name: 'shop' }],
     ['postgresql://h/d?options=-c%20search_path%3Dplants', { options: '-c search_path=plants' }],

@@ -1,4 +1,4 @@
-/** Who connects to PostgreSQL and how: TLS, client certificates, Unix sockets, passwords, rights. */
+/** Who connects to PostgreSQL and how: TLS, Unix sockets, passwords. */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -14,11 +14,10 @@ const PASSWORD = `p@ss:w/o?r#d% +&=;'"\\$\`🪴é`
 const ENCODED = encodeURIComponent(PASSWORD)
 const RULES = `
   local all all trust
-  hostssl all gardener all cert
   hostnossl all encrypted all reject
   host all secretive all scram-sha-256
   host all all all trust`
-const TLS = { ssl: 'on', ssl_cert_file: 'host.pem', ssl_key_file: 'host-key.pem', ssl_ca_file: 'ca.pem' }
+const TLS = { ssl: 'on', ssl_cert_file: 'host.pem', ssl_key_file: 'host-key.pem' }
 const REJECTED =
   /rejects this user or password: check DATABASE_URL, PGPASSWORD or PGPASSWORD_FILE \(~\/\.pgpass is not read\)/
 
@@ -33,29 +32,24 @@ chmodSync(socketFolder, 0o777)
 const server = await startOwnPostgresql({
   settings: { unix_socket_directories: socketFolder, ...(hasOpenssl && TLS) },
   prepare(folder) {
-    giveFile(folder, 'pg_hba.conf', hasOpenssl ? RULES : RULES.replace(/.*hostssl.*/, ''))
-    if (hasOpenssl) for (const name of ['host.pem', 'host-key.pem', 'ca.pem']) giveFile(folder, name)
+    giveFile(folder, 'pg_hba.conf', RULES)
+    if (hasOpenssl) for (const name of ['host.pem', 'host-key.pem']) giveFile(folder, name)
   },
 })
 const literal = `E'${PASSWORD.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 await runSql(
   await server.create('plants'),
-  `CREATE ROLE gardener LOGIN SUPERUSER; CREATE ROLE encrypted LOGIN SUPERUSER; CREATE ROLE secretive LOGIN SUPERUSER PASSWORD ${literal}`,
+  `CREATE ROLE encrypted LOGIN SUPERUSER; CREATE ROLE secretive LOGIN SUPERUSER PASSWORD ${literal}`,
 )
 
-/**
- * Creates a certificate authority in the folder, `ca.pem`, and the certificates that it issues for a host and a user:
- * `FILE.pem`, with the key `FILE-key.pem`.
- */
+/** Creates a certificate authority in the folder, `ca.pem`, and the certificate of a host, `host.pem`, with its key. */
 function createCertificates(): void {
   const key = '-nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256 -keyout'
   const run = (command: string) => execFileSync('openssl', command.split(' '), { cwd: files, stdio: 'pipe' })
   run(`req -x509 ${key} ca-key.pem -subj /CN=ca -days 2 -out ca.pem`)
-  for (const [file, name] of Object.entries({ host: 'localhost', client: 'gardener' })) {
-    writeFileSync(path.join(files, 'names'), `subjectAltName=DNS:${name}`)
-    run(`req ${key} ${file}-key.pem -subj /CN=${name} -out request`)
-    run(`x509 -req -in request -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 2 -extfile names -out ${file}.pem`)
-  }
+  writeFileSync(path.join(files, 'names'), 'subjectAltName=DNS:localhost')
+  run(`req ${key} host-key.pem -subj /CN=localhost -out request`)
+  run('x509 -req -in request -CA ca.pem -CAkey ca-key.pem -CAcreateserial -days 2 -extfile names -out host.pem')
 }
 
 /** Writes a file that only the user may read who runs PostgreSQL, by default a copy of one of ours. */
@@ -79,7 +73,6 @@ const open = (text: string) =>
 
 const FAILS = 'cannot be reached over TLS: check sslmode and the certificates \\('
 const UNTRUSTED = new RegExp(`${FAILS}.*certificate`)
-const CLIENT = 'gardener@localhost?sslmode=verify-full&sslrootcert=ca.pem'
 
 test.runIf(hasOpenssl).each<[url: string, outcome: RegExp]>([
   ['postgres@127.0.0.1?sslmode=verify-ca&sslrootcert=ca.pem', /^done$/],
@@ -88,9 +81,7 @@ test.runIf(hasOpenssl).each<[url: string, outcome: RegExp]>([
   ['postgres@127.0.0.1?sslmode=verify-full&sslrootcert=ca.pem', new RegExp(`${FAILS}.*altnames`)],
   ['postgres@localhost?sslmode=verify-full', UNTRUSTED],
   // As in libpq, a certificate authority that is named is used.
-  ['postgres@localhost?sslmode=require&sslrootcert=client.pem', UNTRUSTED],
-  [`${CLIENT}&sslcert=client.pem&sslkey=client-key.pem`, /^done$/],
-  [CLIENT, REJECTED],
+  ['postgres@localhost?sslmode=require&sslrootcert=host.pem', UNTRUSTED],
   ['encrypted@localhost', /rejects this user or password: .*sslmode, .* \(.*no encryption\)$/],
   ['encrypted@localhost?sslmode=require', /^done$/],
 ])('TLS: %s %s', async (url, outcome) => {
