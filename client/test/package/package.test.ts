@@ -30,26 +30,23 @@ test('the package has no dependencies, no side effects, its license, the recipes
 })
 
 /** Compiles files of the consumer. Throws with the errors of the compiler. */
-async function compile(compiler: string, { files, ...options }: CompilerOptions) {
+async function compile(compiler: string, files: readonly string[], options: object) {
   const compilerOptions = { typeRoots: [path.join(workspace, 'node_modules/@types')], ...options }
   const file = path.join(consumer.folder, `tsconfig.${randomUUID()}.json`)
   await writeFile(file, JSON.stringify({ extends: './tsconfig.json', files, compilerOptions }))
   await run(process.execPath, [compiler, '--project', file], consumer.folder)
 }
 
-interface CompilerOptions extends Readonly<Record<string, unknown>> {
-  readonly files: readonly string[]
-}
-
 const bundler = { module: 'esnext', moduleResolution: 'bundler' }
+const both = ['app.mts', 'platform.mts']
 describe.each(['5.4', '5.9', '6.0', '7.0'])('TypeScript %s checks an app', (version) => {
   const compiler = findRuntime(`typescript-${version}/bin/tsc`)
 
-  test.skipIf(!compiler).each<[platform: string, CompilerOptions]>([
-    ['no platform types', { lib: ['es2022'], module: 'nodenext', files: ['app.mts'] }],
-    ['DOM types, for a bundler', { lib: ['es2022', 'dom'], ...bundler, files: ['app.mts', 'platform.mts'] }],
-    ['Node.js types', { lib: ['es2022'], types: ['node'], module: 'nodenext', files: ['app.mts', 'platform.mts'] }],
-  ])('with %s', (_, options) => compile(String(compiler), options))
+  test.skipIf(!compiler).each<[platform: string, files: string[], options: object]>([
+    ['no platform types', ['app.mts'], { lib: ['es2022'], module: 'nodenext' }],
+    ['DOM types, for a bundler', both, { lib: ['es2022', 'dom'], ...bundler }],
+    ['Node.js types', both, { lib: ['es2022'], types: ['node'], module: 'nodenext' }],
+  ])('with %s', (_, files, options) => compile(String(compiler), files, options))
 })
 
 const NAMES = ['9007199254740992', '9007199254740993', '-9223372036854775808', '3'].map((id) => `plant ${id} 🌱`)
