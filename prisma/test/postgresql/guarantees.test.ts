@@ -1,6 +1,6 @@
 /** What a startup rejects, and what `whyUnavailable` notices later, each with a sentence that says what to do. */
 import { migrateDatabase, openDatabase } from '@plant-store/prisma'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { openConnection, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { startFaultyNetwork } from '../../../test/helpers/network/faulty-network.ts'
 import { readGuide } from '../../../test/helpers/production/guide.ts'
@@ -159,26 +159,22 @@ test('a startup is rejected with another isolation level behind a pooler, which 
   await administrate('ALTER DATABASE current RESET default_transaction_isolation')
 })
 
-describe.concurrent('a startup waits about 10 s for', () => {
-  const CHECK = 'check that PostgreSQL runs there, DATABASE_URL and the firewall'
-
-  test.each([
-    ['a port where nothing listens', 'cannot be reached (connect ECONNREFUSED', '127.0.0.1:PORT/plants'],
-    ['a host that does not exist', 'cannot be reached (getaddrinfo', 'does-not-exist.invalid/plants'],
-    ['a socket that does not exist', 'cannot be reached (connect ENOENT', '/plants?host=/does/not/exist'],
-    ['a server that is silent', 'does not respond', '127.0.0.1:STALLED/plants'],
-  ])('%s, and says what to do', async (_, fault, address) => {
-    await using silent = await startFaultyNetwork(postgresql.port)
-    silent.stall()
-    const { port } = new URL(silent.url('plants'))
-    const place = address.replace('PORT', String(await freePort())).replace('STALLED', port)
-    const begin = performance.now()
-    const message = await start(`postgresql://postgres@${place}`)
-    expect(message).toMatch(/^the database "plants" at /)
-    expect(message).toContain(` ${fault}`)
-    expect(message.endsWith(`: ${CHECK}`)).toBe(true)
-    expect(performance.now() - begin).toBeGreaterThan(PATIENCE)
-  })
+test.concurrent.each([
+  ['a port where nothing listens', 'cannot be reached (connect ECONNREFUSED', '127.0.0.1:PORT/plants'],
+  ['a host that does not exist', 'cannot be reached (getaddrinfo', 'does-not-exist.invalid/plants'],
+  ['a socket that does not exist', 'cannot be reached (connect ENOENT', '/plants?host=/does/not/exist'],
+  ['a server that is silent', 'does not respond', '127.0.0.1:STALLED/plants'],
+])('a startup waits about 10 s for %s, and says what to do', async (_, fault, address) => {
+  await using silent = await startFaultyNetwork(postgresql.port)
+  silent.stall()
+  const { port } = new URL(silent.url('plants'))
+  const place = address.replace('PORT', String(await freePort())).replace('STALLED', port)
+  const begin = performance.now()
+  const message = await start(`postgresql://postgres@${place}`)
+  expect(message).toMatch(/^the database "plants" at /)
+  expect(message).toContain(` ${fault}`)
+  expect(message).toMatch(/: check that PostgreSQL runs there, DATABASE_URL and the firewall$/)
+  expect(performance.now() - begin).toBeGreaterThan(PATIENCE)
 })
 
 test('a startup and a probe survive connections that are lost in each of their steps', async () => {
