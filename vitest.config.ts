@@ -30,7 +30,6 @@ const long = [
   'server/test/commands/installed-server.test.ts',
   // Failures of every kind; histories.test.ts stays as the one crash, and server/test/overload as the hostile clients.
   'server/test/storage/{faulty-disk,postgresql-*,power-failures,storage-failures}.test.ts',
-  'server/test/telemetry/slow-log-reader.test.ts',
 ]
 
 /** Those that take minutes, most of it with one process. */

@@ -2,13 +2,14 @@
  * What a line of the log looks like, where lines go, and that none has a secret, or an event
  * that log.md does not explain.
  */
+import { Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { newDatabase, runSql } from '../../../test/helpers/database/databases.ts'
 import { readGuide } from '../../../test/helpers/production/guide.ts'
 import { createPlant, plantOf } from '../../../test/helpers/server/call-plants.ts'
 import { startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { generateToken, hashToken } from '../../src/accounts/tokens.ts'
-import { auditLogger } from '../../src/telemetry/log.ts'
+import { auditLogger, createLog } from '../../src/telemetry/log.ts'
 import { exchange } from '../helpers/connection.ts'
 import { AUDIENCE, createKey, ISSUER, signToken, startTokenIssuer } from '../helpers/issuer.ts'
 import { createMemoryLog, eventLines, readLines } from '../helpers/log-lines.ts'
@@ -23,6 +24,30 @@ test.each(['x', '\u0000', '🪴'])('a line with long texts in any field has at m
   expect(Buffer.byteLength(written())).toBeLessThanOrEqual(15_000)
   const begin = expect.stringMatching(/^begin.*…$/)
   expect(JSON.parse(written())).toMatchObject({ level: 'error', requestId: 'a-1', err: { detail: begin }, msg: begin })
+})
+
+test('while nobody reads the log, 1 MB waits, later lines are dropped whole, which the next one reports, and a flush gives up', async () => {
+  let text = ''
+  let read: (() => void) | undefined
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      text += chunk
+      if (read) done()
+      else read = done
+    },
+  })
+  const { logger, flush } = await createLog('info', stream)
+  for (let line = 0; line < 2_000; line++) logger.info('x'.repeat(1_000))
+  expect(stream.writableLength).toBeGreaterThan(1_000_000)
+  expect(await flush()).toBe(false)
+  read?.()
+  logger.info('next')
+  expect(await flush()).toBe(true)
+  const [dropped, next] = readLines(text).slice(-2)
+  expect(next).toMatchObject({ msg: 'next' })
+  const count = text.split('\n').length - 3
+  expect(count * 1_100).toBeGreaterThan(1_000_000)
+  expect(dropped).toMatchObject({ level: 'warn', event: 'lines dropped', lines: 2_000 - count })
 })
 
 test('LOG_LEVEL does not hide audit events, unless it is silent', async () => {
