@@ -5,7 +5,6 @@
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { newDatabase, openConnection, runSql, startOwnPostgresql } from '../../../test/helpers/database/databases.ts'
 import { fillUp, mountSmallDisk, unmount, whyNoSmallDisk } from '../../../test/helpers/database/disks.ts'
@@ -14,17 +13,6 @@ import { startTestServer } from '../../../test/helpers/server/start-test-server.
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { expectIntegrity, expectReadiness, expectUnavailable, readiness, startLoad } from '../helpers/load.ts'
 import { readMetric } from '../helpers/read-metric.ts'
-
-/** A failure of a database, its fix, and what /readyz responds until then. */
-interface Fault {
-  databaseUrl: string
-  cause(): unknown
-  fix(): unknown
-  notReady: RegExp
-  reason: 'disk-full' | 'locked'
-  /** Whether `/readyz` finds it without a write of a client. */
-  isFoundIdle: boolean
-}
 
 const whyNoDisk = whyNoSmallDisk()
 
@@ -36,18 +24,19 @@ function fullDisk() {
     cause: () => fillUp(folder),
     fix: () => fs.unlinkSync(path.join(folder, 'rest')),
     notReady: /^503 The database cannot be written because the disk is full: free some space and retry\.$/,
-    reason: 'disk-full' as const,
+    reason: 'disk-full',
   }
 }
 
-function fillDiskOfSqlite(): Fault {
+/** Returns a database, its failure, the fix, what `/readyz` responds until then, and whether it finds it without a write. */
+function fillDiskOfSqlite() {
   const { folder, ...disk } = fullDisk()
   const { bavail, bsize } = fs.statfsSync(folder)
   fs.writeFileSync(path.join(folder, 'filler'), Buffer.alloc((bavail * bsize) / 2))
   return { ...disk, databaseUrl: `file:${path.join(folder, 'plants.db')}`, isFoundIdle: true }
 }
 
-async function fillDiskOfPostgresql(): Promise<Fault> {
+async function fillDiskOfPostgresql() {
   const postgresql = await startOwnPostgresql()
   const databaseUrl = await postgresql.create('plants')
   const { folder, ...disk } = fullDisk()
@@ -60,7 +49,7 @@ async function fillDiskOfPostgresql(): Promise<Fault> {
   return { ...disk, databaseUrl, isFoundIdle: false }
 }
 
-async function lock(databaseUrl: string, begin: string, holder: string): Promise<Fault> {
+async function lock(databaseUrl: string, begin: string, holder: string) {
   const other = await openConnection(databaseUrl)
   onTestFinished(other.close)
   return {
@@ -112,23 +101,6 @@ test.for([
   expect(counts.reduce((sum, count) => sum + count)).toBe(load.rejected().plants)
   await server.close()
   if (databaseUrl.startsWith('file:')) await expectIntegrity(new URL(databaseUrl).pathname)
-})
-
-test('a database that another program writes to continuously stays ready', async () => {
-  await using server = await startTestServer({ adminPort: 0 })
-  const other = await openConnection(server.databaseUrl)
-  const end = Date.now() + 4_000
-  // Holds the lock most of the time, but never for long.
-  const holding = (async () => {
-    for (; Date.now() < end; await sleep(10)) {
-      await other.run('BEGIN IMMEDIATE')
-      await sleep(40)
-      await other.run('COMMIT')
-    }
-    await other.close()
-  })()
-  for (; Date.now() < end; await sleep(100)) expect(await readiness(server)).toBe('200 ready')
-  await holding
 })
 
 test('once a list meets a damaged database, requests get 503 until a restart on a sound file', async () => {
