@@ -7,8 +7,6 @@
 export interface Operation {
   readonly kind: 'create' | 'list'
   readonly account: string
-  /** The client, which does one thing after the other. */
-  readonly process: number
   /** When it was sent, and when its response had arrived: each event has a number of its own, in order. */
   readonly begin: number
   readonly end: number
@@ -56,14 +54,14 @@ function findIn(account: string, history: readonly Operation[]): string[] {
 
   const confirmed = creates.filter(({ outcome }) => outcome === 'confirmed')
   for (const list of lists) {
-    const { plants, begin, process } = list
-    const name = `the list of ${process} at ${begin}`
+    const { plants, begin } = list
+    const name = `the list at ${begin}`
     if (plants.some((plant, place) => plant !== log[place])) report(`${name} is not the beginning of the last list`)
     const placeOf = (create: Operation) => places.get(create.plants[0]) ?? -1
     const missing = confirmed.find((create) => create.end < begin && placeOf(create) >= plants.length)
     if (missing) report(`${name} lacks ${missing.plants[0]}, which was confirmed before`)
     const longer = lists.find((other) => other.end < begin && other.plants.length > plants.length)
-    if (longer) report(`${name} is shorter than that of ${longer.process} before it`)
+    if (longer) report(`${name} is shorter than that at ${longer.begin}`)
   }
   return violations
 }
