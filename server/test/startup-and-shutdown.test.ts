@@ -48,16 +48,6 @@ test('a server under load that shuts down is not ready, and stores every request
   expect(await (await next.call('/plants')).json()).toHaveLength(stored.length)
 })
 
-/** Begins a request that creates a plant, waits until it is in flight, and returns what sends its body and more. */
-async function beginPost({ url, token }: { url: string; token: string }) {
-  const wire = withToken(post('{"id":57001,"name":"Ficus"}', { ...KEEP_ALIVE, Expect: '100-continue' }), token)
-  const head = wire.indexOf('\r\n\r\n') + 4
-  const socket = await openSocket(url)
-  socket.write(wire.slice(0, head))
-  await once(socket, 'data')
-  return { socket, finish: (more: string) => socket.write(wire.slice(head) + more) }
-}
-
 test('connections that are never read, handed over or silent end with the shutdown, within its timeout', async () => {
   const settings = { SHUTDOWN_TIMEOUT: '300ms', ADMIN_PORT: '0' }
   const server = await startServerProcess({ DATABASE_URL: await newDatabase(), ...settings })
@@ -95,14 +85,18 @@ const THROW = `throw new Error('on purpose')`
 test('an uncaught exception is logged, requests in flight and one more of a connection get responses, and the exit code is 1', async () => {
   const { server, token } = await startWithToken(folder, 'uncaught', onSignal(THROW))
   expect(server.output(), 'only an empty database is greeted').not.toContain('curl')
-  const { socket, finish } = await beginPost({ url: server.url, token })
+  const socket = await openSocket(server.url)
+  const wire = withToken(post('{"id":57001,"name":"Ficus"}', { ...KEEP_ALIVE, Expect: '100-continue' }), token)
+  const [head, body = ''] = wire.split(/(?<=\r\n\r\n)/)
+  socket.write(String(head))
+  await once(socket, 'data')
   const ended = server.end('SIGUSR2')
   await until(() => server.output().includes('uncaught exception'))
   const rest = readAll(socket)
   // Longer than what is open may keep a process running that has ended.
   await sleep(300)
   // The second ends the connection, so that the third gets no response.
-  finish(createPlant(token, 57002) + createPlant(token, 57003))
+  socket.write(body + createPlant(token, 57002) + createPlant(token, 57003))
   expect(readResponses(await rest).map(({ status }) => status)).toEqual([200, 200])
   expect(await ended).toBe(1)
   expect(server.output()).toMatch(/"level":"fatal".*on purpose.*uncaught exception/)

@@ -7,7 +7,7 @@ import { startTestServer } from '../../../test/helpers/server/start-test-server.
 import { createAuthentication } from '../../src/accounts/authentication.ts'
 import { generateToken, isWellFormedToken } from '../../src/accounts/tokens.ts'
 import { get, NO_TOKEN } from '../helpers/requests.ts'
-import { accepts, rejects, send } from '../helpers/wire.ts'
+import { accepts, rejects } from '../helpers/wire.ts'
 
 const CHALLENGE = { headers: { 'WWW-Authenticate': 'Bearer realm="plant-store"' } }
 const INVALID = { headers: { 'WWW-Authenticate': 'Bearer realm="plant-store", error="invalid_token"' } }
@@ -25,11 +25,17 @@ test.each(['Basic dXNlcjpwYXNz', 'Bearer<token>', ''])('"%s" is not a bearer tok
 test('the scheme is case-insensitive, and several spaces may follow', () =>
   accepts(server, withAuthorization('bEaReR     <token>')))
 
+const changed = server.token.slice(0, -1) + (server.token.endsWith('a') ? 'b' : 'a')
+const unknown = [generateToken(), changed, 'x', 'pst_', '<token>x', '<token>!'].map((token) => `Bearer ${token}`)
 test.each([
   ...['Bearer', 'Bearer\t<token>', 'Bearer <token>,<token>', 'Bearer <token> x', 'Bearer "<token>"', 'Bearer \xfc'],
+  ...unknown,
   `Bearer ${' '.repeat(10_000)}!`,
-])('a malformed token gets a 401: %.40s', (authorization) =>
-  rejects(server, withAuthorization(authorization), 40102, INVALID),
+])('a malformed or an unknown token gets a 401, the same: %.40s', (authorization) =>
+  rejects(server, withAuthorization(authorization), 40102, {
+    ...INVALID,
+    message: /^The token is malformed or unknown/,
+  }),
 )
 
 test('a token of more than 4096 characters gets a 401 that says so', async () => {
@@ -37,14 +43,6 @@ test('a token of more than 4096 characters gets a 401 that says so', async () =>
   const message = /more than 4096 characters\. Get a shorter one/
   await rejects(server, withLength(4097), 40102, { ...INVALID, message })
   await rejects(server, withLength(4096), 40102, { ...INVALID, message: /malformed or unknown/ })
-})
-
-test('unknown and malformed tokens get the same response', async () => {
-  const { token } = server
-  const changed = token.slice(0, -1) + (token.endsWith('a') ? 'b' : 'a')
-  const tokens = [generateToken(), changed, 'x', 'pst_', `${token}x`, `${token.slice(0, -1)}!`]
-  const responses = await Promise.all(tokens.map((token) => send({ ...server, token }, get())))
-  expect(new Set(responses.map(([response]) => response?.body)).size).toBe(1)
 })
 
 test('a token in the query is ignored', () =>

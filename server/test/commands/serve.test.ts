@@ -1,5 +1,6 @@
 /** The command serve, as an operator sees it: its greeting, what keeps it from starting, and whether it is ready. */
 import { execFile } from 'node:child_process'
+import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
@@ -8,7 +9,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { promisify } from 'node:util'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { freePort, responds, runProgram, startProgram, until } from '../../../test/helpers/programs.ts'
+import { freePort, responds, startProgram, until } from '../../../test/helpers/programs.ts'
 import { commandLine, startServerProcess } from '../../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
@@ -91,13 +92,10 @@ test.each<[command: string, mistake: Record<string, string>, message: RegExp]>([
 })
 
 test('a worker of a cluster, as PM2 can start one, exits with 2', async () => {
-  const [program = '', main = ''] = commandLine([])
-  const code = `
-    const cluster = require('node:cluster')
-    cluster.setupPrimary({ exec: process.argv[1], args: ['serve'], execArgv: [] })
-    cluster.fork().on('exit', (code) => process.exit(code))`
-  const result = await runProgram([program, '--eval', code, main], { env: { ...environment, PORT: '0' } })
+  const isWorker = vi.spyOn(cluster, 'isWorker', 'get').mockReturnValue(true)
+  onTestFinished(() => isWorker.mockRestore())
   const stderr = expect.stringMatching(/^plant-store: The server cannot run in a cluster .*\n$/)
+  const result = await runInProcess(['serve'], { ...environment, PORT: '0' })
   expect(result).toEqual({ exitCode: 2, stdout: '', stderr })
   expect(await readdir(folder)).toEqual([])
 })
