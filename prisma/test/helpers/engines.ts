@@ -13,35 +13,27 @@ import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
 import { migrateDatabase } from '../../src/index.ts'
 import { outcomeOf } from './open-client.ts'
 
-/** A database that does not exist yet, to test what both engines do alike. */
-export interface TestDatabase {
-  readonly url: string
-  /** How messages name it. */
-  readonly name: string
-  /** Creates it without any table. */
-  createEmpty(): Promise<unknown>
-  /** Keeps migrations out, until what it returns runs a statement and ends that. */
-  lock(): Promise<Unlock>
-  /** Returns all that is stored, to check that nothing has changed. */
-  contents(): Promise<unknown>
-}
-
-type Unlock = (sql?: string) => Promise<void>
-
 /** Characters that mean something in URLs, and others that shells and SQL do not take as they are. */
 const NAME = `plänts #1 50%20? it's "here" & a;b=$c plants.db`
 
 /** Names a SQLite file in a folder of its own. */
-export async function newSqliteDatabase(): Promise<TestDatabase> {
+export async function newSqliteDatabase() {
   const { file, url } = temporaryDatabase(NAME)
   return {
     url,
+    /** How messages name it. */
     name: file,
-    createEmpty: async () => writeFileSync(file, '', { mode: 0o600 }),
+    /** Creates it without any table. */
+    createEmpty: async (): Promise<unknown> => writeFileSync(file, '', { mode: 0o600 }),
+    /** Keeps migrations out, until what it returns runs a statement and ends that. */
     lock: () => lock(url, 'BEGIN IMMEDIATE', 'COMMIT'),
-    contents: async () => contentsOf(path.dirname(file)),
+    /** Returns all that is stored, to check that nothing has changed. */
+    contents: async (): Promise<unknown> => contentsOf(path.dirname(file)),
   }
 }
+
+/** A database that does not exist yet, to test what both engines do alike. */
+export type TestDatabase = Awaited<ReturnType<typeof newSqliteDatabase>>
 
 /** Returns every path below `folder` with its mode and content. */
 export function contentsOf(folder: string): Record<string, string> {
@@ -92,7 +84,7 @@ export async function newRole(name: string, attributes = '') {
   return { password, as: (each: string) => each.replace('postgres@', () => `${name}:${encodeURIComponent(password)}@`) }
 }
 
-async function lock(url: string, begin: string, end: string): Promise<Unlock> {
+async function lock(url: string, begin: string, end: string) {
   const { run, close } = await openConnection(url)
   await run(begin)
   return (sql = 'SELECT 1') => run(`${sql}; ${end}`).finally(close)
