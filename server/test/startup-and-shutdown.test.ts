@@ -112,7 +112,6 @@ async function lockedDatabase(): Promise<string> {
 test.each([
   ['SIGTERM', 'SIGTERM', '', 0],
   ['an uncaught exception', 'SIGUSR2', THROW, 1],
-  ['an unhandled rejection', 'SIGUSR2', `Promise.reject(new Error('on purpose'))`, 1],
 ] as const)('%s ends a startup that waits, and is logged', async (_what, signal, statement, code) => {
   const port = String(await freePort())
   const environment = { DATABASE_URL: await lockedDatabase(), PORT: '0', ADMIN_PORT: port, ...onSignal(statement) }

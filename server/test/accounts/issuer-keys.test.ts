@@ -42,7 +42,6 @@ async function start() {
 
 const FAILING: Respond = (_request, response) => response.writeHead(500).end('{"keys":[]}')
 const invalidResponses: Record<string, Respond> = {
-  'a closed connection': (request) => request.socket.destroy(),
   500: FAILING,
   'JSON that is not a key set': (_request, response) => response.end('{"keys":null}'),
   'a key set without end': (_request, response) => response.writeHead(200).write('{"keys":['),

@@ -35,10 +35,8 @@ test.each(samples)('the sample of $operationId in $lang runs as it is', async ({
   expect(printed).toContain('Monstera deliciosa')
 })
 
-test('GET /docs responds with a page that runs only scripts of this server, without a token', async () => {
-  const { status, headers } = await get('/docs')
-  expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
-  const policy = headers.get('content-security-policy')
+test('GET /docs responds with a page that runs only scripts of this server', async () => {
+  const policy = (await get('/docs')).headers.get('content-security-policy')
   expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self';")
   expect(policy).toContain("connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
   expect(policy).not.toMatch(/unsafe|http|\*/)
@@ -56,7 +54,7 @@ const MEDIA_TYPES: Record<string, string> = {
   '.json': 'application/json; charset=utf-8',
   '.svg': 'image/svg+xml',
 }
-test('GET /docs loads everything from this server, with the security headers of every response', async () => {
+test('GET /docs loads everything from this server without a token, with the security headers of every response', async () => {
   const paths = new Set(['/docs'])
   for (const path of paths) {
     const response = await get(path)

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
+import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
 import { afterFile } from '../../../test/helpers/temporary.ts'
 import type { Settings } from '../../src/index.ts'
@@ -9,30 +9,26 @@ import type { Settings } from '../../src/index.ts'
 export const ISSUER = 'https://login.example.com/'
 export const AUDIENCE = 'https://plants.example.com'
 
-/** A key pair of an OpenID provider. */
-export interface ProviderKey {
-  privateKey: CryptoKey
-  /** The public part. */
-  jwk: JWK
-}
-
 /** Creates a key pair, with an id unless that is undefined. */
-export async function createKey(kid: string | undefined, algorithm = 'ES256'): Promise<ProviderKey> {
+export async function createKey(kid: string | undefined, algorithm = 'ES256') {
   const { privateKey, publicKey } = await generateKeyPair(algorithm, { extractable: true })
-  return { privateKey, jwk: { ...(await exportJWK(publicKey)), ...(kid && { kid }), alg: algorithm, use: 'sig' } }
+  const jwk: JWK = { ...(await exportJWK(publicKey)), ...(kid && { kid }), alg: algorithm, use: 'sig' }
+  return { privateKey, jwk }
 }
 
-/** Returns the claims of a valid token. */
-export function validClaims(): JWTPayload {
+/** A key pair of an OpenID provider, with the public part as JSON. */
+export type ProviderKey = Awaited<ReturnType<typeof createKey>>
+
+/** Signs a token, valid except for these claims and parts of the header; `undefined` leaves one out. */
+export function signToken(
+  { privateKey, jwk: { alg = '', kid } }: ProviderKey,
+  claims: Record<string, unknown> = {},
+  header: object = {},
+): Promise<string> {
   const now = Math.floor(Date.now() / 1000)
-  return { iss: ISSUER, aud: AUDIENCE, sub: 'ada', scope: 'openid read write', iat: now, exp: now + 300 }
-}
-
-/** Signs a token, valid except for these claims; `undefined` leaves one out. */
-export function signToken({ privateKey, jwk }: ProviderKey, claims: Record<string, unknown> = {}): Promise<string> {
-  const { alg = '', kid } = jwk
-  const header = { alg, ...(kid && { kid }) }
-  return new SignJWT({ ...validClaims(), ...claims }).setProtectedHeader(header).sign(privateKey)
+  const valid = { iss: ISSUER, aud: AUDIENCE, sub: 'ada', scope: 'openid read write', iat: now, exp: now + 300 }
+  const protectedHeader = { alg, ...(kid && { kid }), ...header }
+  return new SignJWT({ ...valid, ...claims }).setProtectedHeader(protectedHeader).sign(privateKey)
 }
 
 /** Responds to a request for the keys. */

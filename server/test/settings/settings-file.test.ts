@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { root } from '../../../test/helpers/programs.ts'
 import { temporaryFolder } from '../../../test/helpers/temporary.ts'
 import { OperatorError } from '../../src/index.ts'
 import { readSettingsFile } from '../../src/settings-file.ts'
@@ -17,10 +16,6 @@ test.each([
   ['signs in a value', `A=a=b\nB='5$'\nC="#/ä?b"\nD=$HOME`, { A: 'a=b', B: '5$', C: '#/ä?b', D: '$HOME' }],
 ])('%s: are read as by Node.js', (_what, text, expected) => {
   expect({ ...readSettingsFile(write(text)) }).toEqual(expected)
-})
-
-test.each(['.env.example', 'docs/production/plant-store.env'])('%s can be read', (name) => {
-  expect(readSettingsFile(root + name)['DATABASE_URL']).toMatch(/^file:/)
 })
 
 test.each([
