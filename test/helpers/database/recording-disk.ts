@@ -4,9 +4,6 @@ import path from 'node:path'
 import { temporaryFolder } from '../temporary.ts'
 import { compileLibrary } from './disks.ts'
 
-/** What a disk writes whole or not at all, in bytes. */
-const SECTOR = 512
-
 const { library, whyNot } = compileLibrary('recording-disk')
 /** Why nothing can be recorded here, in a line; undefined if it can. */
 export const whyNoRecording = whyNot
@@ -110,10 +107,14 @@ function fail(calls: readonly Call[], { random, syncs = true }: PowerFailure): M
   /** The folders whose later names are lost too. */
   const lost = new Set<string>()
   for (const call of calls) {
-    const { kind, file, data } = call
+    const { kind, file, number, data } = call
     if (kind === 'c') files.set(file, { content: Buffer.alloc(0), size: 0 })
     const changed = files.get(file)
-    if ((kind === 'w' || kind === 't') && changed) change(changed, call, isSynced(file, call) ? 1 : share, random)
+    if (changed && /[wt]/.test(kind) && (isSynced(file, call) || random() < share)) {
+      const end = number + data.length
+      if (kind === 't' || end > changed.size) resize(changed, end)
+      data.copy(changed.content, number)
+    }
     if (!/[crlum]/.test(kind)) continue
     const [one = '', other = one] = data.toString().split('\0')
     const folder = path.dirname(other)
@@ -133,26 +134,6 @@ function rename(
   if (kind === 'c' || kind === 'm') names.set(one, created)
   if (kind === 'r' || kind === 'l') names.set(other, names.get(one))
   if (kind === 'r' || kind === 'u') names.delete(one)
-}
-
-/** Makes a change of a file: whole, not at all, or a write of some of its sectors. */
-function change(file: File, call: Call, share: number, random: () => number): void {
-  const { kind, number, data } = call
-  const chance = random()
-  if (kind === 't') {
-    if (share === 1 || chance < share) resize(file, number)
-    return
-  }
-  const isTorn = share < 1 && chance < 0.2
-  if (!isTorn && share < 1 && chance >= share) return
-  for (let begin = 0; begin < data.length; ) {
-    const end = isTorn ? Math.min(data.length, begin + SECTOR - ((number + begin) % SECTOR)) : data.length
-    if (!isTorn || random() < 0.5) {
-      if (file.size < number + end) resize(file, number + end)
-      data.copy(file.content, number + begin, begin, end)
-    }
-    begin = end
-  }
 }
 
 function resize(file: File, size: number): void {
