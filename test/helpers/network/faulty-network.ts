@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 
 /** When a connection is cut: before a message reaches the server, while it is handled, or in place of its response. */
 export type Moment = 'before' | 'during' | 'after'
@@ -17,7 +16,6 @@ export async function startFaultyNetwork(port: number) {
     const server = connect({ port: target, host: '127.0.0.1', noDelay: true })
     let isSilent = false
     let isAnswerless = false
-    let sent: Promise<unknown> = Promise.resolve()
     /** Ends both halves abruptly. */
     const cut = () => {
       client.resetAndDestroy()
@@ -41,8 +39,7 @@ export async function startFaultyNetwork(port: number) {
     server.on('data', (bytes) => {
       isSilent ||= stalled
       if (isAnswerless) cut()
-      else if (!isSilent)
-        sent = Promise.all([sent, network.delay > 0 && sleep(network.delay)]).then(() => client.write(bytes))
+      else if (!isSilent) client.write(bytes)
     })
     for (const [from, to] of [[client, server] as const, [server, client] as const]) {
       from
@@ -61,9 +58,7 @@ export async function startFaultyNetwork(port: number) {
   await once(listener.listen(0, '127.0.0.1'), 'listening')
   const { port: ownPort } = listener.address() as AddressInfo
 
-  const network = {
-    /** How long each response takes, in milliseconds. */
-    delay: 0,
+  return {
     /** Returns the URL of a database behind it. */
     url: (database: string) => `postgresql://postgres@127.0.0.1:${ownPort}/${database}`,
     /** Cuts the connection of the next message that contains a text, once. Resolves when that has happened. */
@@ -90,5 +85,4 @@ export async function startFaultyNetwork(port: number) {
       await once(listener.close(), 'close')
     },
   }
-  return network
 }
