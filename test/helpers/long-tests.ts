@@ -36,3 +36,15 @@ export function requireInCi<T>(name: string, found: T): T {
   console.log(`${name} is missing: what needs it is skipped.`)
   return found
 }
+
+/** Tries what a test needs, and returns and prints why it fails, in a line; undefined if it works. */
+export function whyImpossible(what: string, attempt: () => unknown): string | undefined {
+  try {
+    attempt()
+    return undefined
+  } catch (error) {
+    const reason = (error as Error).message.trim().split('\n').at(-1)
+    console.log(`${what} is impossible here, and not tested: ${reason}`)
+    return reason
+  }
+}

@@ -2,21 +2,9 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { requireInCi } from '../long-tests.ts'
+import { requireInCi, whyImpossible } from '../long-tests.ts'
 import { root } from '../programs.ts'
 import { temporaryFolder } from '../temporary.ts'
-
-/** Tries what a test needs, and returns and prints why it fails, in a line; undefined if it works. */
-export function whyImpossible(what: string, attempt: () => unknown): string | undefined {
-  try {
-    attempt()
-    return undefined
-  } catch (error) {
-    const reason = (error as Error).message.trim().split('\n').at(-1)
-    console.log(`${what} is impossible here, and not tested: ${reason}`)
-    return reason
-  }
-}
 
 /** Returns why no disk can be mounted here; undefined if one can. */
 export function whyNoSmallDisk(): string | undefined {

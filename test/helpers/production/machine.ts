@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { requireInCi } from '../long-tests.ts'
+import { requireInCi, whyImpossible } from '../long-tests.ts'
 import { root, runToSuccess, startProgram, until } from '../programs.ts'
 import { temporaryFolder } from '../temporary.ts'
 import { isInstalled } from './guide.ts'
@@ -27,16 +27,10 @@ const ISOLATED = ['unshare', ...NAMESPACES, '--fork', '--kill-child']
 export function whyNoMachine(programs: readonly string[]): string | undefined {
   const missing = ['unshare', 'nsenter', ...programs].filter((program) => !isInstalled(program))
   if (missing.length > 0) return `${missing.join(', ')}: not installed`
-  try {
-    execFileSync('unshare', [...ISOLATED.slice(1), 'mount', '-t', 'cgroup2', 'cgroup2', '/sys/fs/cgroup'], {
-      stdio: 'pipe',
-    })
-    return undefined
-  } catch (error) {
-    const message = (error as Error).message.trim()
-    requireInCi(`The right to start a machine (${message})`, false)
-    return message
-  }
+  const mount = [...ISOLATED.slice(1), 'mount', '-t', 'cgroup2', 'cgroup2', '/sys/fs/cgroup']
+  const reason = whyImpossible('A machine of its own', () => execFileSync('unshare', mount, { stdio: 'pipe' }))
+  requireInCi('The right to start a machine', !reason)
+  return reason
 }
 
 /** Starts a machine with the archives of a folder, and waits until systemd has started. */
