@@ -1,16 +1,7 @@
-/** The scripts of the root's package.json, what they install, the pre-commit hook, and the workflows. */
+/** The scripts of the root's package.json, what they install, and the pre-commit hook. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  copyFileSync,
-  cpSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, cpSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -124,15 +115,6 @@ function readLockfile(file: string): Record<string, Record<string, unknown>> {
   return JSON.parse(readFileSync(root + file, 'utf8')).packages
 }
 
-test('deploy needs a new folder', () => {
-  const folder = temporaryFolder()
-  writeFileSync(path.join(folder, 'mine'), '')
-  const deploy = (...folders: string[]) => run('node', ['scripts/deploy.mjs', ...folders])
-  expect(deploy()).toMatchObject({ status: 1, stderr: 'Usage: npm run deploy -- FOLDER\n' })
-  expect(deploy(folder)).toMatchObject({ status: 1, stderr: `${folder} is not empty. Name a new folder.\n` })
-  expect(readdirSync(folder)).toEqual(['mine'])
-})
-
 test('the set-up has a supported Node.js for every platform, and the oldest one is that of CI and of each package', () => {
   const { '': _, ...packages } = readLockfile('scripts/node/package-lock.json')
   const found = Object.values(packages)
@@ -162,17 +144,4 @@ test('the pre-commit hook rejects what Biome would change, and says how to fix i
   expect(commit('export const plant: any = 1\n')).toContain('noExplicitAny')
   commit("export const plant = { name: 'Monstera' }\n")
   expect(git('log', '--format=%s').stdout).toBe('test: add a plant\n')
-})
-
-// By default the pinned setup-node runs the package manager of package.json, which is not installed.
-test('the workflows use actions by their commit, restore no cache, and set up Node.js without pnpm', () => {
-  type Job = { steps?: { uses?: string; with?: object }[] }
-  const workflows = ['ci', 'release'].map((name) => readFileSync(`${root}.github/workflows/${name}.yml`, 'utf8'))
-  const steps = workflows.flatMap((text) => Object.values<Job>(parse(text).jobs)).flatMap((job) => job.steps ?? [])
-  const actions = steps.filter((step) => step.uses !== undefined)
-  expect(actions.length).toBeGreaterThan(4)
-  for (const { uses = '', with: inputs } of actions) {
-    expect(uses).toMatch(/^(?!actions\/cache).*@[0-9a-f]{40}$/)
-    if (uses.includes('/setup-node@')) expect(inputs).toEqual({ 'node-version': 24, 'package-manager-cache': false })
-  }
 })
