@@ -3,22 +3,18 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { isLong } from './helpers/long-tests.ts'
 import { codeBlocks, shell } from './helpers/production/guide.ts'
 import { freePort, root } from './helpers/programs.ts'
-import { startTestServer, type TestServer } from './helpers/server/start-test-server.ts'
+import { startTestServer } from './helpers/server/start-test-server.ts'
 import { temporaryFolder } from './helpers/temporary.ts'
 
 const readme = readFileSync(`${root}README.md`, 'utf8')
 
 const blocks = (language: string) => codeBlocks(readme, language)
 
-let server: TestServer
-beforeAll(async () => {
-  server = await startTestServer()
-})
-afterAll(() => server.close())
+const server = await startTestServer()
 
 function environment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   const { PATH, HOME } = process.env

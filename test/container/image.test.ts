@@ -9,21 +9,21 @@ import { demandPasswords } from '../helpers/database/postgresql.ts'
 import { run } from '../helpers/packed-package.ts'
 import { codeBlock, readGuide, shell } from '../helpers/production/guide.ts'
 import { freePort, responds, root, until } from '../helpers/programs.ts'
+import { callPlants } from '../helpers/server/call-plants.ts'
 import { temporaryFolder } from '../helpers/temporary.ts'
 
 const guide = readGuide('container/README.md')
 const missing = missingPrograms()
+const [port, adminPort] = [await freePort(), await freePort()]
+const url = `http://127.0.0.1:${port}`
 
 describe.runIf(missing.length === 0)('the image', () => {
   const folder = temporaryFolder()
   const backups = path.join(folder, 'backups')
   const nodeVersion = readFileSync(`${root}.node-version`, 'utf8').trim()
-  let port: number
-  let adminPort: number
   let token: string
 
   beforeAll(async () => {
-    ;[port, adminPort] = [await freePort(), await freePort()]
     await installDocker(folder, nodeVersion, { PORT: String(port), ADMIN_PORT: String(adminPort) })
     await runBlock('Build', 0)
   }, 900_000)
@@ -45,18 +45,17 @@ describe.runIf(missing.length === 0)('the image', () => {
   const inspect = async (format: string, name = 'localhost/plant-store') =>
     (await docker('inspect', '--format', format, name)).trim()
 
-  function call(options: RequestInit = {}): Promise<Response> {
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    return fetch(`http://127.0.0.1:${port}/plants`, { ...options, headers })
-  }
-
   /** Creates a plant, and returns the names of all. */
   async function create(id: number): Promise<string[]> {
-    expect((await call({ method: 'POST', body: JSON.stringify({ id, name: `plant ${id}` }) })).status).toBe(200)
+    const body = JSON.stringify({ id, name: `plant ${id}` })
+    expect((await callPlants({ url, token }, { body })).status).toBe(200)
     return names()
   }
 
-  const names = async () => ((await (await call()).json()) as { name: string }[]).map(({ name }) => name)
+  async function names(): Promise<string[]> {
+    const list: { name: string }[] = JSON.parse((await callPlants({ url, token })).body)
+    return list.map(({ name }) => name)
+  }
 
   test('adds at most 80 MB to Node.js, and runs as a numeric user', async () => {
     const base = Number(await inspect('{{.Size}}', `docker.io/library/node:${nodeVersion}-bookworm-slim`))
@@ -78,9 +77,9 @@ describe.runIf(missing.length === 0)('the image', () => {
     expect(token).toMatch(/^pst_\w+$/)
     expect(await create(1)).toEqual(['plant 1'])
     expect(await runBlock('Create a token', 1)).toContain('me')
-    const page = await (await fetch(`http://127.0.0.1:${port}/docs`)).text()
+    const page = await (await fetch(`${url}/docs`)).text()
     expect(page).toContain('<span>plant-store</span> <span>token create</span>')
-    expect((await fetch(`http://127.0.0.1:${port}/docs/swagger-ui-bundle.js`)).status).toBe(200)
+    expect((await fetch(`${url}/docs/swagger-ui-bundle.js`)).status).toBe(200)
     expect(await runBlock('Watch', 0)).toMatch(/^ready\n/)
     await docker('healthcheck', 'run', 'plant-store')
   })

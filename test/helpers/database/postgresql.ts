@@ -38,7 +38,6 @@ export interface PostgresqlOptions {
 const UNPRIVILEGED_USER = 65_534
 /** The folder of a run that has the data of the shared server. run-folder.ts ends it. */
 const SHARED = 'shared-postgresql'
-const MEMORY = process.env['PLANT_STORE_MEMORY'] ?? '/dev/shm'
 /** A server may take this much, in bytes. */
 const MIN_MEMORY = 2 ** 30
 /** Texts are compared as in a language, which must not decide the order of accounts and ids. */
@@ -218,12 +217,9 @@ function findDebianPrograms(): string | undefined {
   return versions.map((version) => path.join(DEBIAN_FOLDER, version, 'bin')).find((bin) => existsSync(`${bin}/initdb`))
 }
 
-/** Returns a folder in memory if there is one with room, otherwise that of temporary files. */
+/** Returns the run's folder in memory if there is one with room, otherwise that of temporary files. */
 function dataRoot(): string {
-  try {
-    const { bavail, bsize } = statfsSync(MEMORY)
-    return bavail * bsize > MIN_MEMORY ? MEMORY : tmpdir()
-  } catch {
-    return tmpdir()
-  }
+  const memory = process.env['PLANT_STORE_MEMORY'] ?? tmpdir()
+  const { bavail, bsize } = statfsSync(memory)
+  return bavail * bsize > MIN_MEMORY ? memory : tmpdir()
 }
