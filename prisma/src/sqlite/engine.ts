@@ -1,4 +1,4 @@
-import { closeSync, constants, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs'
 import { access, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { Engine, OpenedDatabase, Session, SqlValue } from '../engine.ts'
@@ -124,8 +124,11 @@ async function createFile(file: string, hasOwnFolder: boolean): Promise<void> {
     // SQLite syncs the folder of the file, but not the one that this is in.
     if (created !== undefined) await syncFolder(path.dirname(created))
     checkFileSystem(file)
+    // SQLite opens a file that it may not write to, and fails only at the first write.
+    if (existsSync(file)) accessSync(file, constants.R_OK | constants.W_OK)
     // Another process may be faster.
-    if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
+    else closeSync(openSync(file, 'a', 0o600))
+    accessSync(folder, constants.W_OK)
   } catch (error) {
     throw translate(error, file)
   }
