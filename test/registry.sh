@@ -11,6 +11,7 @@ case "$1 ${2-}" in
     echo "sha512-$(openssl dgst -sha512 -binary "$file" | base64 --wrap=0)"
     ;;
   'stage publish')
+    case "$*" in *' --access public --provenance --ignore-scripts '*) ;; *) exit 2 ;; esac
     case "$*" in ${FAILS-})
       echo 'This command requires you to be logged in.'
       case "$*" in *--dry-run) exit ;; *) exit 1 ;; esac ;;
