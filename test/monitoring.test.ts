@@ -7,7 +7,6 @@ import { startTestServer } from './helpers/server/start-test-server.ts'
 const METRIC = /\b(?:plant_store|http_server|nodejs|process)_[a-z0-9_]*[a-z0-9]\b/g
 
 const alerts = readGuide('monitoring/alerts.yml')
-const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
 const readme = readGuide('monitoring/README.md')
 
 const database = await sharedPostgresql()
@@ -39,16 +38,13 @@ test.each(['monitoring/alerts.yml', 'monitoring/dashboard.json', 'monitoring/REA
   },
 )
 
-test('every alert has a firing and a quiet case, and says what to do on systemd, Compose and Kubernetes', () => {
-  const tests = readGuide('monitoring/alerts.test.yml')
-  expect(alertNames.length).toBeGreaterThan(8)
-  for (const name of alertNames) {
-    for (const state of ['fires', 'is quiet']) expect(tests).toContain(`- name: ${name} ${state}\n`)
-  }
+test('every alert says what to do on systemd, Compose and Kubernetes', () => {
+  const count = alerts.split('- alert: ').length - 1
+  expect(count).toBeGreaterThan(8)
   const commands = / +systemd: `.+`;\n +Compose: `.+`;\n +Kubernetes: `.+`\.\n/g
-  expect(alerts.match(commands)).toHaveLength(alertNames.length)
-  expect(alerts.match(/severity: (critical|warning)/g)).toHaveLength(alertNames.length)
-  for (const key of ['summary', 'description']) expect(alerts.split(` ${key}: `)).toHaveLength(alertNames.length + 1)
+  expect(alerts.match(commands)).toHaveLength(count)
+  expect(alerts.match(/severity: (critical|warning)/g)).toHaveLength(count)
+  for (const key of ['summary', 'description']) expect(alerts.split(` ${key}: `)).toHaveLength(count + 1)
 })
 
 test('the reasons in the guide are those of the counters', () => {
