@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { installDocker, missingPrograms, removeDocker } from '../helpers/container/docker.ts'
-import { runSql, startOwnPostgresql } from '../helpers/database/databases.ts'
+import { startOwnPostgresql } from '../helpers/database/databases.ts'
 import { demandPasswords } from '../helpers/database/postgresql.ts'
 import { run } from '../helpers/packed-package.ts'
 import { codeBlock, readGuide, shell } from '../helpers/production/guide.ts'
@@ -122,9 +122,8 @@ describe.runIf(missing.length === 0)('the image', () => {
   test('the migration and a server of the profile postgresql run with the settings of compose.yaml', async () => {
     const { services } = parse(readFileSync(`${root}compose.yaml`, 'utf8'), { merge: true })
     const postgresql = await startOwnPostgresql({ prepare: demandPasswords })
-    const administrate = (sql: string) => runSql(postgresql.url('postgres'), sql)
-    await administrate(`CREATE ROLE plant_store LOGIN PASSWORD 'secret'`)
-    await administrate(`CREATE DATABASE plants OWNER plant_store TEMPLATE template0 ENCODING 'UTF8'`)
+    await postgresql.administrate(`CREATE ROLE plant_store LOGIN PASSWORD 'secret'`)
+    await postgresql.administrate(`CREATE DATABASE plants OWNER plant_store TEMPLATE template0 ENCODING 'UTF8'`)
     /** Runs a service of compose.yaml, without its network. */
     const runService = (name: string, ...options: string[]) => {
       const { environment, command = [] } = services[name]

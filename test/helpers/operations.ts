@@ -44,18 +44,8 @@ interface Change {
 /** All fields of the plants as they are stored, also those that no list shows, in order of creation. */
 type Plants = readonly (NewPlant & Readonly<Record<string, unknown>>)[]
 
-/** A request of a test, with all that it needs. */
-export interface TestRequest {
-  readonly what: string
-  readonly request: string
-  readonly body: string
-  readonly response: unknown
-  /** The requests before it. */
-  readonly first: readonly (readonly [request: string, body: string])[]
-  /** The plants that are stored before and afterwards. */
-  readonly before: Plants
-  readonly after: Plants
-}
+/** A request of a test, with all that it needs: the requests before it, and the plants that are stored before and afterwards. */
+export type TestRequest = ReturnType<typeof completeCase>
 
 /** The fields of plants, by their names. */
 export type StoredPlants = readonly Readonly<Record<string, string>>[]
@@ -83,7 +73,7 @@ export const operations = await Promise.all(
 )
 
 /** Adds to a request of a test what it has by default. */
-export function completeCase([what, request, body, response, change = {}]: RequestCase): TestRequest {
+export function completeCase([what, request, body, response, change = {}]: RequestCase) {
   const { before = PLANTS, after = before } = change
   const first = before.map((plant) => ['POST /plants', String(stringify(plant))] as const)
   return { what, request, body, response, first, before, after }

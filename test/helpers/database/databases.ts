@@ -83,12 +83,7 @@ export async function startOwnPostgresql(options?: PostgresqlOptions) {
 }
 
 /** A connection to a database past the server, as another program has it. */
-export interface Connection {
-  run(sql: string): Promise<void>
-  /** Returns the rows of a query, as objects. */
-  query<Row>(sql: string): Promise<Row[]>
-  close(): Promise<void>
-}
+export type Connection = Awaited<ReturnType<typeof openPostgresql>>
 
 /** Opens a connection, to be closed before the server. */
 export async function openConnection(url: string): Promise<Connection> {
@@ -116,12 +111,13 @@ export async function query<Row>(url: string, sql: string): Promise<Row[]> {
   return connection.query<Row>(sql).finally(connection.close)
 }
 
-async function openPostgresql(url: string): Promise<Connection> {
+async function openPostgresql(url: string) {
   const client = new pg.Client(url)
   await client.connect()
   return {
-    run: async (sql) => void (await client.query(sql)),
-    query: async (sql) => (await client.query(sql)).rows,
+    run: async (sql: string): Promise<void> => void (await client.query(sql)),
+    /** Returns the rows of a query, as objects. */
+    query: async <Row>(sql: string): Promise<Row[]> => (await client.query(sql)).rows,
     close: () => client.end(),
   }
 }

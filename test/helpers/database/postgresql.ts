@@ -36,8 +36,6 @@ export interface PostgresqlOptions {
 
 /** PostgreSQL does not run as root. */
 const UNPRIVILEGED_USER = 65_534
-/** The folder of a run that has the data of the shared server. run-folder.ts ends it. */
-const SHARED = 'shared-postgresql'
 /** A server may take this much, in bytes. */
 const MIN_MEMORY = 2 ** 30
 /** Texts are compared as in a language, which must not decide the order of accounts and ids. */
@@ -106,7 +104,8 @@ export async function sharedPort(): Promise<number> {
   const file = path.join(tmpdir(), 'shared-postgresql')
   await exclusively(`${file}.lock`, async () => {
     if (existsSync(file)) return
-    const parent = path.join(dataRoot(), SHARED)
+    // run-folder.ts ends it.
+    const parent = path.join(dataRoot(), 'shared-postgresql')
     mkdirSync(parent)
     const folder = createData(parent)
     demandPasswords(folder)

@@ -119,21 +119,15 @@ function fail(calls: readonly Call[], { random, syncs = true }: PowerFailure): M
     const [one = '', other = one] = data.toString().split('\0')
     const folder = path.dirname(other)
     const isKept = isSynced(folder, call) || (!lost.has(folder) && random() < share)
-    if (isKept) rename(names, kind, [one, other], changed)
-    else lost.add(folder)
+    if (!isKept) {
+      lost.add(folder)
+      continue
+    }
+    if (kind === 'c' || kind === 'm') names.set(one, changed)
+    if (kind === 'r' || kind === 'l') names.set(other, names.get(one))
+    if (kind === 'r' || kind === 'u') names.delete(one)
   }
   return new Map([...names].map(([name, file]) => [name, file?.content.subarray(0, file.size)]))
-}
-
-function rename(
-  names: Map<string, File | undefined>,
-  kind: Call['kind'],
-  [one, other]: [string, string],
-  created: File | undefined,
-): void {
-  if (kind === 'c' || kind === 'm') names.set(one, created)
-  if (kind === 'r' || kind === 'l') names.set(other, names.get(one))
-  if (kind === 'r' || kind === 'u') names.delete(one)
 }
 
 function resize(file: File, size: number): void {
