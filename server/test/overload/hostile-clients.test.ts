@@ -172,6 +172,32 @@ async function abort(server: TestServer, count: number): Promise<void> {
   }
 }
 
+test('while hostile clients of every kind take what they get, another account is served, and what it creates is stored', async () => {
+  // Fewer than there are hostile clients: what waits for one of them has to give way.
+  await using server = await startTestServer({ maxRequestsInFlight: 20, ...shutdown })
+  await addLongList(server.databaseUrl, 'alice')
+  const { token } = await server.createToken({ account: 'bob' })
+  const stop = new AbortController()
+  onTestFinished(() => stop.abort())
+  for (let client = 0; client < 2 * CLIENTS; client++) {
+    keepConnecting(server.url, stop.signal, (socket) => {
+      if (client < CLIENTS) socket.write(withToken(STALLED, server.token))
+      else attack(socket, server.token, generateToken(), random)
+    })
+  }
+  const created: { name: string }[] = []
+  let rejected = 0
+  const end = performance.now() + (isLong ? 10_000 : 2_000)
+  while (created.length < 10 || performance.now() < end) {
+    const name = `plant ${created.length}`
+    const { status } = await server.post(JSON.stringify({ id: created.length, name }), { token })
+    if (status === 200) created.push({ name })
+    else rejected++
+  }
+  expect(rejected / created.length).toBeLessThan(0.01)
+  expect(await (await server.call('/plants', { token })).json()).toEqual(created)
+})
+
 test('of connections that are aborted in every way, nothing stays', { timeout: TIMEOUT }, async () => {
   await using server = await startTestServer({ adminPort: 0, requestTimeout: 2_000 })
   await addLongList(server.databaseUrl, 'alice', 1)
