@@ -102,23 +102,18 @@ test('an uncaught exception is logged, requests in flight and one more of a conn
   expect(server.output()).toMatch(/"level":"fatal".*on purpose.*uncaught exception/)
 })
 
-/** Creates a database that another process has locked, so that a startup and a backup wait, and returns its URL. */
-async function lockedDatabase(): Promise<string> {
-  const url = await newDatabase()
-  connect(fileURLToPath(url)).exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
-  return url
-}
-
 test.each([
   ['SIGTERM', 'SIGTERM', '', 0],
   ['an uncaught exception', 'SIGUSR2', THROW, 1],
 ] as const)('%s ends a startup that waits, and is logged', async (_what, signal, statement, code) => {
   const port = String(await freePort())
-  const environment = { DATABASE_URL: await lockedDatabase(), PORT: '0', ADMIN_PORT: port, ...onSignal(statement) }
+  const DATABASE_URL = await newDatabase()
+  // The startup waits for another process.
+  connect(fileURLToPath(DATABASE_URL)).exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+  const environment = { DATABASE_URL, PORT: '0', ADMIN_PORT: port, ...onSignal(statement) }
   const server = spawnCommand(['serve'], environment)
   const [output, errors] = [collect(server.stdout), collect(server.stderr)]
-  const readiness = () => fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
-  await until(async () => (await readiness())?.status === 503)
+  await until(async () => (await read(`http://127.0.0.1:${port}/readyz`))?.[0] === 503)
   server.kill(signal)
   expect(await once(server, 'close')).toEqual([code, null])
   expect(errors()).toMatch(code === 0 ? /^$/ : /^Error: on purpose/)
