@@ -1,6 +1,6 @@
-/** A release to the registry of registry.sh, by the steps of the workflow, and what apps and operators then install of it. */
+/** A release to a registry on this machine, by the steps of the workflow, and what apps and operators then install from it. */
 import { existsSync, readFileSync } from 'node:fs'
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -8,6 +8,7 @@ import { bareMachine, STORE, TRUST } from './helpers/bare-machine.ts'
 import { codeBlock } from './helpers/production/guide.ts'
 import { root, runProgram, runToSuccess, startProgram } from './helpers/programs.ts'
 import { temporaryFolder } from './helpers/temporary.ts'
+import { startRegistry } from './registry.ts'
 
 const names = ['contract', 'prisma', 'server', 'client']
 const versions = names.map((name) => String(JSON.parse(readFileSync(`${root}${name}/package.json`, 'utf8')).version))
@@ -20,24 +21,30 @@ const clone = path.join(folder, 'plant-store')
 const origin = path.join(folder, 'origin.git')
 const packages = path.join(folder, 'packages')
 const other = path.join(temporaryFolder(), 'another clone')
-/** What the steps and a maintainer find in PATH: an npm with its registry, and a `gh`. */
-const bin = temporaryFolder()
+/** What the steps find in PATH and HOME, and the HOME of a maintainer. */
+const [bin, home, maintainerHome] = [temporaryFolder(), temporaryFolder(), temporaryFolder()]
+const registry = await startRegistry()
 
 /** Returns a newcomer's environment, with these settings. */
 function newcomer(settings: Record<string, string> = {}): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env
-  return { PATH: `${bin}:${PATH}`, HOME, CI: 'true', ...TRUST, ...settings }
+  return { PATH, HOME, CI: 'true', ...TRUST, ...settings }
 }
 const run = (command: readonly string[], cwd = clone, settings?: Record<string, string>) =>
   runToSuccess(command, { cwd, env: newcomer(settings) })
 const git = async (...parameters: string[]) => (await run(['git', ...parameters])).trim()
 
+interface Job {
+  permissions?: Record<string, string>
+  steps: { name?: string; run?: string }[]
+}
+
 const workflow = parse(readFileSync(`${root}.github/workflows/release.yml`, 'utf8'))
-const jobs: Record<string, { permissions?: object; steps: { name?: string; run?: string }[] }> = workflow.jobs
+const jobs: Record<string, Job> = workflow.jobs
 
 /**
- * Runs the named steps of a job as GitHub does. What they call `gh` says whether CI has succeeded, and tags. Of the operations
- * only lists are compared with the last release.
+ * Runs the named steps of a job as GitHub does, without the proof of origin, which only GitHub can give. What they call `gh` says
+ * whether CI has succeeded, and tags. Of the operations only lists are compared with the last release.
  *
  * @returns what they printed, also if one failed
  */
@@ -45,6 +52,8 @@ async function runJob(job: string, settings: Record<string, string> = {}, cwd = 
   await git('fetch', '--quiet', '--tags')
   const context = {
     ...STORE,
+    HOME: home,
+    PATH: `${bin}:${process.env['PATH']}`,
     RUNNER_TEMP: temporaryFolder(),
     GITHUB_OUTPUT: `${folder}/output`,
     GITHUB_STEP_SUMMARY: `${folder}/summary`,
@@ -57,7 +66,7 @@ async function runJob(job: string, settings: Record<string, string> = {}, cwd = 
   for (const { run: script = '' } of jobs[job]?.steps.filter(({ name }) => name) ?? []) {
     const written = existsSync(context.GITHUB_OUTPUT) ? await readFile(context.GITHUB_OUTPUT, 'utf8') : ''
     const [SHA512 = ''] = /(?<=sha512=).*\n$/.exec(written) ?? []
-    const command = script.replace('--against', 'list --against')
+    const command = script.replace('--provenance ', '').replace('--against', 'list --against')
     const env = newcomer({ ...context, SHA512: SHA512.trim(), ...settings })
     const bash = ['bash', '--noprofile', '--norc', '-eo', 'pipefail', '-c', command]
     const { exitCode, stdout, stderr } = await runProgram(bash, { cwd, env })
@@ -70,20 +79,26 @@ async function runJob(job: string, settings: Record<string, string> = {}, cwd = 
 const sha512Of = async (parent: string) => (await run(['sh', '-c', `cat ${parent}/*.tgz | sha512sum`])).trim()
 
 /** Runs a job with the packages of a folder, as they were packed. */
-async function runWith(job: string, from = packages, { packed = from, FAILS = '' } = {}): Promise<string> {
+async function runWith(job: string, from = packages, packed = from): Promise<string> {
   const RUNNER_TEMP = temporaryFolder()
   await cp(from, `${RUNNER_TEMP}/packages`, { recursive: true })
-  return await runJob(job, { RUNNER_TEMP, SHA512: await sha512Of(packed), FAILS })
+  return await runJob(job, { RUNNER_TEMP, SHA512: await sha512Of(packed) })
 }
 
-const stage = (FAILS = '') => runWith('stage', packages, { FAILS })
-const staged = async () => (await readdir(path.join(bin, 'staged'))).sort()
+/** Stages the packages. Returns what npm has staged, or the output of a failure. */
+async function stage(): Promise<string | string[]> {
+  const output = await runWith('stage')
+  if (output.startsWith('Failed')) return output
+  return [...output.matchAll(/^\+ @plant-store\/(\S+) \(staged with id .*\)$/gm)].map(([, version = '']) => version)
+}
 
+/** Runs npm as a maintainer. */
+const npm = (parameters: string) => run(['sh', '-c', `npm ${parameters} 2>&1`], clone, { HOME: maintainerHome })
 /** Runs the last commands that a summary of the run has for a maintainer. */
 async function decide(action: 'approve' | 'reject', count: number): Promise<void> {
   const commands =
-    (await readFile(`${folder}/summary`, 'utf8')).match(new RegExp(`^    npm stage ${action} \\S+$`, 'gm')) ?? []
-  for (const command of commands.slice(-count)) await run(['sh', '-c', command])
+    (await readFile(`${folder}/summary`, 'utf8')).match(new RegExp(`(?<=^    npm )stage ${action} \\S+$`, 'gm')) ?? []
+  for (const command of commands.slice(-count)) await npm(command)
 }
 
 /** Returns a copy of the packages in which a command was run in the folder of the unpacked SDK. */
@@ -106,7 +121,8 @@ beforeAll(async () => {
   await git(...USER, 'commit', '--quiet', '--no-verify', '--allow-empty', '--message', 'chore: release')
   await git('clone', '--quiet', '--bare', clone, origin)
   await git('remote', 'set-url', 'origin', origin)
-  await cp(`${root}test/registry.sh`, path.join(bin, 'npm'))
+  await writeFile(path.join(home, '.npmrc'), registry.ci)
+  await writeFile(path.join(maintainerHome, '.npmrc'), registry.maintainer)
   const gh = '#!/bin/sh\n[ "$1" = run ] && echo "$SUCCEEDED" || git push --quiet origin "$5:refs/tags/$3"\n'
   await writeFile(path.join(bin, 'gh'), gh, { mode: 0o755 })
   expect(await runJob('pack', { RUNNER_TEMP: folder })).not.toContain('Failed')
@@ -125,6 +141,7 @@ describe('a release', () => {
     expect(scripts.replaceAll(/#.*/g, '')).not.toMatch(/\bnpm (?!view|stage )|\bnpx |\bnode |\.mjs/)
     // Packing runs no install script, and no checker.
     expect(JSON.stringify(jobs['pack'])).toMatch(/^(?!.*(?:publint|attw|npm (?:test|install|ci))).*ignore_scripts=true/)
+    expect(scripts).toContain('npm stage publish "$1" --access public --provenance --ignore-scripts ')
   })
 
   test.each([
@@ -153,7 +170,7 @@ describe('a release', () => {
     ['other bytes than were packed', 'These packages are not those that were packed', 'true', packages],
   ])('with %s stages nothing', async (_title, message, command, packed?: string) => {
     const changed = await changeClient(command)
-    const output = await runWith('stage', changed, { packed })
+    const output = await runWith('stage', changed, packed)
     expect(output).toMatch(new RegExp(`^Failed: [^]*${message}`))
     expect(output).not.toContain('+ @plant-store/')
   })
@@ -166,15 +183,20 @@ describe('a release', () => {
   })
 
   test('stages every package or none, and tags none before its approval', async () => {
-    expect(await stage('*client*--dry-run')).toMatch(/^Failed: [\s\S]*cannot be staged, so none was: [\s\S]*logged in/)
-    expect(await staged()).toEqual([])
+    await writeFile(path.join(home, '.npmrc'), registry.ci.replace(/^.*_authToken.*$/m, ''))
+    expect(await stage()).toMatch(/^Failed: [\s\S]*cannot be staged, so none was: [\s\S]*logged in/)
+    await writeFile(path.join(home, '.npmrc'), registry.ci)
+    expect(await npm('stage list')).toBe('No staged packages found.\n')
     // A version that is staged already is known only once it is staged again.
-    expect(await stage('*client*=warn')).toMatch(/^Failed: [\s\S]*Reject what was(?:[\s\S]*npm stage reject){3}/)
+    await npm(`stage publish ${packages}/plant-store-client.tgz --ignore-scripts`)
+    expect(await stage()).toMatch(
+      /^Failed: [\s\S]*is staged or published already[\s\S]*Reject what was(?:[\s\S]*npm stage reject){3}/,
+    )
     await decide('reject', 3)
-    expect(await staged()).toEqual([])
+    const [, id] = /^id: (.*)$/m.exec(await npm('stage list')) ?? []
+    await npm(`stage reject ${id}`)
 
-    expect(await stage()).not.toContain('Failed')
-    expect(await staged()).toEqual([client, contract, prisma, server])
+    expect(await stage()).toEqual([contract, prisma, server, client])
     expect(await runWith('tag')).toContain('Approve the packages first, then run this again.\n')
   })
 
@@ -186,7 +208,7 @@ describe('a release', () => {
     // In another clone, where the same packages have the same bytes.
     await git('clone', '--quiet', clone, other)
     await run(['npm', 'run', 'setup', '--', '--no-build'], other, STORE)
-    const printed = await run(['sh', '-euc', commands], other)
+    const printed = await run(['sh', '-euc', commands], other, { HOME: maintainerHome })
     const sums = printed.match(/^[0-9a-f]{40}(?= {2})/gm) ?? []
     expect(printed.match(/(?<=^shasum: ).*$/gm)?.sort()).toEqual(sums.sort())
     expect(sums).toHaveLength(4)
@@ -200,9 +222,8 @@ describe('a release', () => {
       expect(await git('ls-remote', '--tags', 'origin')).toBe(tags.join('\n'))
     }
     // What npm lacks alone.
-    await rm(path.join(bin, 'published', String(client)))
-    expect(await stage()).not.toContain('Failed')
-    expect(await staged()).toEqual([client])
+    await npm('unpublish --force @plant-store/client')
+    expect(await stage()).toEqual([client])
     await decide('approve', 1)
   })
 
@@ -254,12 +275,12 @@ test.each(names)('the packed %s has what a public package needs, and nothing of 
 /** With the settings of npm that a new user has. */
 const newHome = temporaryFolder()
 
-const tarballs = names.map((name) => `FOLDER/plant-store-${name}.tgz`)
-// As server/README.md says, but always from tarballs, where FOLDER has what `npm run pack -- FOLDER` makes.
+// As server/README.md says, where FOLDER has what `npm run pack -- FOLDER` makes.
+const tarballs = ['contract', 'prisma', 'server'].map((name) => `FOLDER/plant-store-${name}.tgz`).join(' ')
 test.for([
   ['npm 11 on Node.js 24', 'node-24', 'npm-11', 'npm install @plant-store/server'],
   ['pnpm on Node.js 24', 'node-24', 'npm-12', 'pnpm add @plant-store/server'],
-  ['npm 12 on Node.js 26', 'node-26', 'npm-12', `npm install ${tarballs.slice(0, 3).join(' ')}`],
+  ['npm 12 on Node.js 26 from tarballs', 'node-26', 'npm-12', `npm install ${tarballs}`],
 ] as const)('installed without a compiler by %s, the server runs and the SDK calls it', async (row, { skip }) => {
   const [name, node, npm, command] = row
   const PATH = bareMachine(node, npm)
@@ -269,14 +290,12 @@ test.for([
   await mkdir(options.cwd)
   const write = (file: string, text: string) => writeFile(path.join(options.cwd, file), text)
   await write('package.json', '{ "private": true, "type": "module" }')
-  // pnpm would look for their versions in the registry.
-  const overrides = names.map((name, index) => [`@plant-store/${name}`, `file:${tarballs[index]}`])
-  const workspace = JSON.stringify({ overrides: Object.fromEntries(overrides) })
-  await write('pnpm-workspace.yaml', workspace.replaceAll('FOLDER', packages))
-  expect(await readFile(`${root}server/README.md`, 'utf8')).toContain(command)
-  const line = `${command.replace(/ \S*(?:FOLDER|@).*/, '')} ${tarballs.join(' ')}`
+  const fromTarballs = command.includes('FOLDER')
+  if (!fromTarballs) await write('.npmrc', registry.ci)
+  const line = `${command} ${fromTarballs ? 'FOLDER/plant-store-client.tgz' : '@plant-store/client'}`
     .replace(/^pnpm/, `node ${root}scripts/pnpm.mjs`)
     .replaceAll('FOLDER', packages)
+  expect(await readFile(`${root}server/README.md`, 'utf8')).toContain(command)
   const noise = /warn|engine|deprecated|peer|ERESOLVE|[1-9] vulnerab|script|build/i
   expect(await runInApp('sh', '-c', `${line} 2>&1`)).not.toMatch(noise)
   const files = await readdir(path.join(options.cwd, 'node_modules'), { recursive: true })
