@@ -121,7 +121,8 @@ export function createRequestsInFlight({
 
   /** Takes a place for an address or an account. */
   function takePlace(taker: RequestInFlight, client: string): boolean {
-    // What could not be parsed has its response while its token is looked up; nothing would release it any more.
+    // Its body may have proved malformed while its token was looked up: it has its response, and nothing would release
+    // its place.
     if (isDone(taker)) return true
     if (places.hasRoom(client) || makeRoom(client)) {
       assert(taker.client === undefined, 'a request has one place')
@@ -152,7 +153,8 @@ export function createRequestsInFlight({
 
   /** Removes the requests that are done, and notes the waiting ones of each client. */
   function scan(now: number): void {
-    assert(list.filter(({ client }) => client).length === places.taken(), 'each place is that of a request')
+    const holders = list.filter(({ client }) => client !== undefined)
+    assert(holders.length === places.taken(), 'each place is that of a request')
     for (const each of [...list]) {
       endWithConnection(each, now)
       removeIfDone(each)
