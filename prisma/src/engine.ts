@@ -54,7 +54,7 @@ export interface OpenedDatabase {
   readonly prisma: Prisma
   /** What an operator should check, in a sentence. */
   readonly warning?: string | undefined
-  /** Fails if requests would fail now, which it waits for as long as they do. */
+  /** Fails if requests would fail now. It waits for the database as long as they do. */
   probe(): Promise<void>
   /** Closes it. Call it once, after the last query. */
   close(): Promise<void>

@@ -57,18 +57,18 @@ export async function retry<Result>(run: () => Promise<Result>, patience: number
   }
 }
 
-/** How an engine runs a statement once, or fails. Its driver takes values of the type `Value`. */
-export interface Attempts<Value, Result> {
-  read(statement: ReadStatement, values: Value[]): Promise<Result>
-  /** @param failure why the database failed last; undefined: it did not, or a write has succeeded since */
-  write(statement: WriteStatement, values: Value[], failure: StorageError | undefined): Promise<Result>
+/** How an engine runs a statement once, or fails. Its driver takes parameters of the type `Parameter`. */
+export interface Attempts<Parameter, Result> {
+  read(statement: ReadStatement, values: Parameter[]): Promise<Result>
+  /** @param failure that the database is damaged, or else why it failed last; undefined: a write has succeeded since */
+  write(statement: WriteStatement, values: Parameter[], failure: StorageError | undefined): Promise<Result>
 }
 
 /** Runs the statements of a database as what they say. */
-export interface Runner<Value, Result> extends Pick<OpenedDatabase, 'read' | 'write'> {
+export interface Runner<Parameter, Result> extends Pick<OpenedDatabase, 'read' | 'write'> {
   /** Runs a statement of either kind. */
-  run(statement: ReadStatement | WriteStatement, values: Value[]): Promise<Result>
-  /** Runs a probe in the place of a write. It has to write for real only after a failure. */
+  run(statement: ReadStatement | WriteStatement, values: Parameter[]): Promise<Result>
+  /** Runs a probe in the place of a write. The attempt has to write for real only after a failure. */
   probe(attempt: (failure: StorageError | undefined) => Promise<void>): Promise<void>
 }
 
@@ -85,17 +85,18 @@ export function attemptLimit(patience: number): number {
  * - closed, once a write is late, which fails: new ones fail immediately, until its outcome arrives. Otherwise each batch
  *   of plants would wait as long as the one before it, one after the other.
  *
- * Besides, a failure because of the database is kept until a write that begins later succeeds: that the file is damaged,
- * or else the last one. Clients stop writing to a server that is not ready, so this may be that of a probe.
+ * It also remembers why the database failed last, in a read or a write, also a late one. Damage is not replaced by another
+ * failure. A write or a probe that begins later and succeeds ends that: a probe, because clients stop writing to a server
+ * that is not ready.
  *
  * @param patience how long a statement is retried, in milliseconds
  * @param lateError creates what a late attempt fails with: whether a write will be stored is not known
  */
-export function createRunner<Value, Result extends { rows: unknown[]; rowCount: number | null }>(
-  attempts: Attempts<Value | SqlValue, Result>,
+export function createRunner<Parameter, Result extends { rows: unknown[]; rowCount: number | null }>(
+  attempts: Attempts<Parameter | SqlValue, Result>,
   patience: number,
   lateError: () => StorageError,
-): Runner<Value | SqlValue, Result> {
+): Runner<Parameter | SqlValue, Result> {
   const limit = attemptLimit(patience)
   /** How many writes are late. */
   let late = 0
@@ -104,26 +105,28 @@ export function createRunner<Value, Result extends { rows: unknown[]; rowCount: 
   function noteFailure(error: unknown): never {
     // A lock says nothing about what comes after it, nor does a mistake in SQL.
     const isFailure = error instanceof StorageError && error.fault !== 'locked'
-    if (isFailure && failure?.fault !== 'damaged') failure = error
+    if (isFailure && (error.fault === 'damaged' || failure?.fault !== 'damaged')) failure = error
     throw error
   }
 
-  async function pass<Outcome>(write: (failure: StorageError | undefined) => Promise<Outcome>): Promise<Outcome> {
-    if (late > 0) throw lateError()
+  async function pass<T>(write: (failure: StorageError | undefined) => Promise<T>): Promise<T> {
+    if (late > 0) throw failure?.fault === 'damaged' ? failure : lateError()
     const before = failure
-    const running = write(before)
+    const clearFailure = (result: T) => {
+      if (failure === before) failure = undefined
+      return result
+    }
+    // What is late says how the database is, too.
+    const running = write(before).then(clearFailure, noteFailure)
     const giveUp = () => {
       late++
-      const end = () => late--
-      running.then(end, end)
+      running.finally(() => late--).catch(() => {})
       return lateError()
     }
-    const outcome = await limitTime(running, limit, giveUp).catch(noteFailure)
-    if (failure === before) failure = undefined
-    return outcome
+    return limitTime(running, limit, giveUp).catch(noteFailure)
   }
 
-  function run(statement: ReadStatement | WriteStatement, values: (Value | SqlValue)[]): Promise<Result> {
+  function run(statement: ReadStatement | WriteStatement, values: (Parameter | SqlValue)[]): Promise<Result> {
     if (statement.kind === 'write') {
       return retry(() => pass((lastFailure) => attempts.write(statement, values, lastFailure)), patience)
     }

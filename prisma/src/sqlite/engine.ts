@@ -80,7 +80,7 @@ async function open(file: string, patience: number): Promise<OpenedDatabase> {
     prisma: createPrisma(PrismaClient, createClientAdapter(runner.run)),
     warning: checkFileSystem(file),
 
-    // Of no plants. A page is written where something has failed, or the disk looks full or read-only.
+    // It inserts no plants. A page is written, too, where something has failed, or the disk looks full or read-only.
     probe: () =>
       runner.probe(async (failure) => {
         const isSuspect = failure !== undefined || (await looksUnwritable(file))
@@ -89,8 +89,8 @@ async function open(file: string, patience: number): Promise<OpenedDatabase> {
       }),
 
     async close() {
-      // SQLite would write to files of others. The end of the process writes nothing either: threads end first, and the
-      // reader cannot.
+      // SQLite would write to files of others. While the reader is open, no connection is the last one, and so the end of
+      // the process writes nothing either: threads end first, and the reader cannot.
       if (!reader.findMoved()?.isReplaced) await running.disposeAsync()
     },
   }

@@ -68,8 +68,8 @@ export function connectGuarded(
   }
 
   /**
-   * Checks before a statement that writes, to keep it out of a log next to another database, and after any, since only
-   * then is it certain that what it wrote will be found, and that what it read is not of another file.
+   * Checks before a statement that writes, to keep it out of a log next to another database. Checks after any: only then
+   * is it certain that what it wrote will be found, and that what it read is not of another file.
    */
   function guarded<Result>(operation: () => Result): Result {
     if (!options.readonly) requireInPlace()

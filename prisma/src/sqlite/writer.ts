@@ -10,9 +10,10 @@
  * - left, where it has a log and another file has the name of one of its files when it is to close: SQLite would write to
  *   that file. Commands fail, its thread stays, and since the end of the process would close it too, the process then ends
  *   by SIGKILL;
- * - failed, where it ended by itself, such as for lack of memory: that is an uncaught exception of this process.
+ * - failed, where it ended by itself, such as for lack of memory: that is an uncaught exception of this process. Commands
+ *   fail, also those that wait.
  *
- * This file has both ends of the commands: first that of the server, then, from `commands` on, that of the thread.
+ * This file has both ends of the commands: first that of the server, then that of the thread.
  */
 
 import assert from 'node:assert/strict'
@@ -52,7 +53,7 @@ interface Command {
 }
 
 /** How a command has ended; an error as `toPlainError` returns it. */
-type Outcome = { result: unknown } | { error: object }
+type Reply = { result: unknown } | { error: object }
 
 /** Tells the thread of a writer from any other that loads this file. */
 const WRITER = 'plant-store-writer'
@@ -68,30 +69,32 @@ export async function openWriter(file: string, script?: string, cache?: Cache): 
   // No module that is preloaded for the server, such as one that measures its requests.
   const env = { ...process.env, NODE_OPTIONS: '' }
   const worker = new Worker(new URL(import.meta.url), { workerData: WRITER, execArgv: [], env })
-  /** The commands without an outcome, in order. */
+  /** The commands without a reply, in order. */
   const pending: { resolve(result: never): void; reject(error: unknown): void }[] = []
-  let failure: Error | undefined
+  /** Why commands fail. */
+  let ended: Error | undefined
 
   function fail(): never {
-    failure = new Error('The thread that uses SQLite has ended: check the limits of memory')
-    throw failure
+    ended = new StorageError(`${file} cannot be used: its thread has ended; check the limits of memory`)
+    for (const { reject } of pending) reject(ended)
+    throw ended
   }
 
   worker.on('exit', fail)
-  worker.on('message', (outcome: Outcome) => {
+  worker.on('message', (reply: Reply) => {
     // Other code in the thread, such as a watcher's, may send messages of its own.
-    if (!('result' in outcome || 'error' in outcome)) return
+    if (!('result' in Object(reply) || 'error' in Object(reply))) return
     const command = pending.shift()
-    assert(command, 'an outcome belongs to a command')
+    assert(command, 'a reply belongs to a command')
     if (pending.length === 0) worker.unref()
-    if ('error' in outcome) command.reject(toError(outcome.error))
-    else command.resolve(outcome.result as never)
+    if ('error' in reply) command.reject(toError(reply.error))
+    else command.resolve(reply.result as never)
   })
   worker.unref()
 
   const send: Writer['send'] = (name, ...args) =>
     new Promise((resolve, reject) => {
-      if (failure) throw failure
+      if (ended) throw ended
       pending.push({ resolve, reject })
       worker.ref()
       worker.postMessage({ name, args } satisfies Command)
@@ -100,7 +103,7 @@ export async function openWriter(file: string, script?: string, cache?: Cache): 
   async function close(): Promise<void> {
     if (await send('close')) await worker.off('exit', fail).terminate()
     else process.once('exit', endNow)
-    failure ??= new Error('The thread that uses SQLite is closed')
+    ended ??= new StorageError(`${file} is closed`)
   }
   const files = await retry(() => send('open', file, script, cache), TIMES.task).catch(async (error) => {
     await close()
@@ -131,6 +134,8 @@ export async function openInThread(file: string, script: string, cache?: Cache):
     [Symbol.asyncDispose]: () => close().catch(() => {}),
   }
 }
+
+// What follows runs in the thread.
 
 /**
  * FULL: what is committed survives a power failure. The file does not store it. The write-ahead log goes back into the
@@ -188,7 +193,7 @@ const commands = {
   },
 }
 
-function runCommand({ name, args }: Command): Outcome {
+function runCommand({ name, args }: Command): Reply {
   const run: (...args: never[]) => unknown = commands[name]
   try {
     return { result: run(...(args as never[])) }

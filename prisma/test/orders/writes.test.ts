@@ -4,12 +4,13 @@ import fc from 'fast-check'
 import { testOrders } from '../../../test/helpers/orders.ts'
 import { StorageError } from '../../src/engine.ts'
 import { createRunner, limitTime, TIMES } from '../../src/patience.ts'
+import type { Result } from '../../src/sqlite/connection.ts'
 import { toPlainError } from '../../src/sqlite/errors.ts'
 import { openWriter } from '../../src/sqlite/writer.ts'
 
 const step = fc.record({
-  action: fc.constantFrom(...Array<'write'>(8).fill('write'), 'probe', 'probe', 'probe', 'close', 'crash'),
-  fate: fc.constantFrom(...Array<'works'>(8).fill('works'), 'locked', 'locked', 'full', 'full', 'mistake', 'hangs'),
+  action: fc.constantFrom(...Array<'write'>(8).fill('write'), 'probe', 'probe', 'probe', 'read', 'close', 'crash'),
+  fate: fc.constantFrom(...Array<'works'>(8).fill('works'), 'locked', 'locked', 'full', 'damaged', 'mistake', 'hangs'),
 })
 type Fate = 'works' | 'hangs' | keyof typeof errors
 
@@ -22,10 +23,9 @@ interface Command {
 const errors = {
   locked: new StorageError('locked', { fault: 'locked', isTemporary: true }),
   full: new StorageError('full', { fault: 'disk-full' }),
+  damaged: new StorageError('damaged', { fault: 'damaged' }),
   mistake: new TypeError('mistake'),
 }
-const late = new StorageError('late')
-const neverRead = () => Promise.reject(new Error('a statement is read'))
 let createThread: () => object
 /** What `new Worker` creates. */
 function Worker(): object {
@@ -39,6 +39,7 @@ testOrders(
   (order, steps) => {
     const stored: number[] = []
     let numbers = 0
+    let moment = 0
     const threads: Thread[] = []
 
     /** A thread that runs one command after the other, until one hangs. */
@@ -81,7 +82,7 @@ testOrders(
         if (this.isEnded) return
         this.running.delete(number)
         this.late.delete(number)
-        this.emit('message', { 'of a watcher': [] })
+        this.emit('message', 'of a watcher')
         this.emit('message', error ? { error: toPlainError(error) } : { result: name === 'close' || number })
         order.expect(this.isKept === this.running.size > 0, 'the process is kept for nothing, or not for a command')
       }
@@ -92,48 +93,64 @@ testOrders(
       const opened = openWriter('file')
       const thread = threads.at(-1) as Thread
       const writer = await opened
-      const { probe } = createRunner({ read: neverRead, write: writer.write }, TIMES.request, () => late)
+      const runner = createRunner({ read, write: writer.write }, TIMES.request, () => new StorageError('late'))
       const crashed = Promise.withResolvers<void>()
-      const failure: unknown = undefined
-      return { thread, probe, writer, crashed, failure, passes: [] as Promise<void>[], isGone: false }
+      const failure = undefined as { isDamage: boolean; at: number } | undefined
+      return { thread, runner, writer, crashed, failure, passes: [] as Promise<void>[], isGone: false }
     }
     type Server = Awaited<ReturnType<typeof open>>
 
+    async function read(_statement: unknown, [fate]: unknown[]): Promise<Result> {
+      await order.event('read')
+      if (fate === 'damaged') throw errors.damaged
+      return { rows: [], rowCount: 0, columns: [] }
+    }
+
+    /** Notes why the database failed last. Damage is not replaced by another failure. */
+    function noteFailure(server: Server, error: unknown): void {
+      if (!(error instanceof StorageError) || error.fault === 'locked') return
+      const isDamage = error.fault === 'damaged'
+      if (isDamage || !server.failure?.isDamage) server.failure = { isDamage, at: ++moment }
+    }
+
     /** Runs a write or a probe, and expects that the gate does what the model says. */
     async function pass(server: Server, fate: Fate, isProbe = false): Promise<void> {
-      const { thread, probe, writer } = server
+      const { thread, runner, writer } = server
       const number = ++numbers
       let begins = 0
       let isWriting = !isProbe
-      let before: unknown
       let result: unknown
       const isClosed = thread.late.size > 0
       const send = async (failure: StorageError | undefined) => {
         order.expect(thread.late.size === 0, 'a write begins while one is late')
-        order.expect(failure === server.failure, `the last failure is taken for ${failure}`)
+        const isDamage = failure && failure.fault === 'damaged'
+        order.expect(isDamage === server.failure?.isDamage, `the last failure is taken for ${failure}`)
         begins++
-        before = failure
+        const begin = ++moment
         if (isProbe) isWriting = failure !== undefined
         const statement = { kind: 'write', sql: String(number), mayRunTwice: true } as const
-        result = await (isWriting
-          ? writer.write(statement, [fate], failure)
-          : writer.send('run', statement.sql, [fate]))
+        const sent = isWriting ? writer.write(statement, [fate], failure) : writer.send('run', statement.sql, [fate])
+        result = await sent.catch((error) => {
+          noteFailure(server, error)
+          throw error
+        })
+        if (server.failure && server.failure.at < begin) server.failure = undefined
       }
       const times = () => stored.filter((each) => each === number).length
       try {
-        await probe(send)
-        if (before === server.failure) server.failure = undefined
+        await runner.probe(send)
         order.expect(Number(result) === number, `${number} gets the result of ${result}`)
         order.expect(times() === (isWriting ? 1 : 0), `${number} is confirmed, and stored ${times()} times`)
       } catch (error) {
-        const isLate = error === late && thread.running.has(number)
-        if (isLate) thread.late.add(number)
-        if (isLate || (error as Error).message === 'full') server.failure = error
+        const { message } = error as Error
+        if (message === 'late' && thread.running.has(number)) {
+          thread.late.add(number)
+          noteFailure(server, error)
+        }
         order.expect(begins > 0 || isClosed, 'a write fails without a reason')
-        order.expect(
-          times() === 0 || (error === late && times() === 1),
-          `${number} fails, and is stored ${times()} times`,
-        )
+        order.expect(message !== 'damaged' || fate === message || thread.late.size > 0, 'another damage is reported')
+        const isUnknown = /late|ended/.test(message)
+        order.expect(times() === 0 || (isUnknown && times() === 1), `${number} fails, and is stored ${times()} times`)
         throw error
       }
     }
@@ -145,21 +162,28 @@ testOrders(
     const start = (current: Server, fate: Fate, isProbe = false) => {
       const passing = pass(current, fate, isProbe)
       current.passes.push(passing)
-      const mayFail = (error: unknown) => error === late || (error as Error).message === fate
+      const mayFail = (error: unknown) => ['late', 'damaged', fate].includes((error as Error).message)
       order.client(Promise.race([passing, current.crashed.promise]), mayFail)
     }
 
     const act = {
       write: start,
       probe: (current: Server, fate: Fate) => start(current, fate, true),
+      read(current: Server, fate: Fate) {
+        const reading = current.runner.run({ kind: 'read', sql: 'SELECT' }, [fate]).catch((error) => {
+          noteFailure(current, error)
+          throw error
+        })
+        order.client(reading, (error) => /late|damaged/.test((error as Error).message))
+      },
       close(closed: Server) {
         server = open()
         const close = async () => {
           await Promise.allSettled(closed.passes)
-          await limitTime(closed.writer.close(), TIMES.closeFile, () => late)
+          await limitTime(closed.writer.close(), TIMES.closeFile, () => new StorageError('late'))
           expectClosed(closed)
         }
-        order.client(close(), (error) => error === late)
+        order.client(close(), (error) => (error as Error).message === 'late')
       },
       crash(crashed: Server) {
         crashed.thread.isEnded = true
