@@ -47,7 +47,7 @@ export async function runCommandLine(
 
 function createProgram(surroundings: Required<Surroundings>): Command {
   const { stdout, stderr } = surroundings
-  const run = createRunner(surroundings)
+  const run = createRun(surroundings)
   const program = new Command('plant-store')
     .description('Runs the plant store and manages its tokens and database. Its settings are environment variables.')
     .showSuggestionAfterError()
@@ -88,7 +88,7 @@ function createProgram(surroundings: Required<Surroundings>): Command {
  */
 type Run = (command: (context: Context) => Promise<void>, log?: LogStream) => Promise<void>
 
-function createRunner({ environment, stdout, stderr }: Required<Surroundings>): Run {
+function createRun({ environment, stdout, stderr }: Required<Surroundings>): Run {
   return async (command, log = stderr) => {
     const settings = readSettings(environment)
     const { logger, flush } = await createLog(settings.logLevel, log)

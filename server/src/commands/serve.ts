@@ -100,9 +100,7 @@ Create a plant, then list it:
 `
 }
 
+/** The shell that the command is pasted into may not have the server's settings. */
 function explainTokens(): string {
-  const command = `"${ownCommand} token create --account me"`
-  if (ownCommand === 'plant-store') return `create a token with ${command}`
-  // The shell that the command is pasted into does not have the server's settings.
-  return `create a token, in the same folder, with ${command} and the same DATABASE_URL in the environment`
+  return `create a token with "${ownCommand} token create --account me" and the same DATABASE_URL in the environment`
 }
