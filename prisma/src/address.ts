@@ -63,7 +63,6 @@ function whyNotAFile(value: string, written: string): string | undefined {
   const [unexpanded] = UNEXPANDED.exec(written) ?? []
   if (unexpanded) return `has "${unexpanded.replace(/^\/+/, '')}", which is not expanded: write the path itself`
   if (written.startsWith(':memory:')) return 'names a database in memory, which is lost when the server stops'
-  if (written.includes('\0')) return 'contains NUL'
   // The values may be secrets.
   const [, first] = PARAMETERS.exec(written) ?? []
   if (first) return `has parameters, which are not supported: remove "${first}" and what follows`
