@@ -35,8 +35,8 @@ export type RunQuery = (query: Query) => Promise<pg.QueryArrayResult>
  * The connections to a database. Each is being opened, idle, or runs a statement or transaction; the
  * driver closes one on which a statement outside a transaction has failed. Together they are, besides:
  *
- * - failing, once one could not be opened: for `TIMES.pause`, whatever needs another one fails with the same error. Then
- *   one is tried, and whatever needs one waits for that. A success ends it;
+ * - failing, for `TIMES.pause` once one could not be opened: whatever needs another one fails with the same error. Then
+ *   one is tried, and whatever needs one waits for that;
  * - full, while all that are allowed wait for a response: what needs one waits as long as a request does, and then fails
  *   with an error that names the pool, as does what gets no response in time;
  * - silent, once a statement has had no response for so long that its connection is given up: all are closed, since each

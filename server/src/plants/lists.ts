@@ -39,7 +39,7 @@ interface ListText {
 }
 
 /**
- * Reads the selected plants of an account. Only the whole list is cached.
+ * Reads the selected plants of an account. Only pieces of the whole list are cached, of a longer one those of its first MiB.
  *
  * @param known the versions of which the client has the text, which then need not be read. Default: none
  */
@@ -78,12 +78,13 @@ const EMPTY_VERSION = 'empty'
  * Creates what reads the lists of all accounts, as JSON text (docs/decisions/012-list-cache.md).
  *
  * A text is in one of four states:
- * - *known*: the version of the list, read after the request has arrived, is one that the client has. Nothing is read
+ * - *known*: the version of the list, read after the request has arrived, is one that the client has, or it has no plants.
+ *   Nothing is read
  * - *whole*: it is one piece, cached with that version, or read. It is named by the version that was read with it, or as a
  *   part by its hash
- * - *checked*: up to a MiB in several pieces is read before it is sent. If all had one version, or it is a part, it has a
- *   name. Each piece is then taken from the cache, or read again, up to the same end; one with another hash breaks the
- *   connection
+ * - *checked*: up to a MiB in several pieces is read before it is sent. It is named by their version if all had the same, or
+ *   as a part by the hash of their hashes. Each piece is then taken from the cache, or read again, up to the same end; one
+ *   with another hash breaks the connection
  * - *streamed*: any other has no name. Each piece is read once the one before is sent, up to what was the end
  *
  * @param maxSize the size of all cached pieces, in bytes
@@ -91,8 +92,8 @@ const EMPTY_VERSION = 'empty'
 export function createLists(plants: Plants, maxSize: number = MAX_CACHE_BYTES): ReadList {
   const cache = new LRUCache<string, Piece>({ maxSize, sizeCalculation: sizeOf })
   const readState = oncePerTurn(plants.states)
-  const readPage = inTimeSlices(plants.read)
-  const readPiece = inTimeSlices(shrinkToFit)
+  const tryPage = inTimeSlices(plants.read)
+  const readFitting = inTimeSlices(shrinkToFit)
 
   /** Reads a piece. Where as many plants are too long for one, an eighth of them is tried. */
   async function shrinkToFit(account: string, first: PieceRange): Promise<Piece> {
@@ -109,12 +110,12 @@ export function createLists(plants: Plants, maxSize: number = MAX_CACHE_BYTES): 
    */
   async function getPiece(account: string, range: PieceRange): Promise<Piece> {
     const { version, after, until, bytes } = range
-    if (version === undefined) return readPiece(account, range)
+    if (version === undefined) return readFitting(account, range)
     const keyOf = (own: string) => JSON.stringify([account, own, after])
     const cached = cache.get(keyOf(version))
     assert(!cached || cached.version === version, 'a piece is cached under its own version')
     if (cached) return cached
-    const piece = await readPiece(account, range)
+    const piece = await readFitting(account, range)
     const isCached = piece.version !== undefined && until === undefined && bytes + sizeOf(piece) <= MAX_LIST_BYTES
     if (isCached) cache.set(keyOf(piece.version), piece)
     return piece
@@ -158,7 +159,7 @@ export function createLists(plants: Plants, maxSize: number = MAX_CACHE_BYTES): 
   /** Reads a part of a list, whose end has to be known before its text. */
   async function readPart(account: string, { limit, after = 0, ...bounds }: Selection): Promise<PlantList> {
     const rest = async () => ({ ...(await readState(account)), json: undefined, more: false })
-    const part = await (limit === undefined ? rest() : readPage(account, { ...bounds, after, limit }))
+    const part = await (limit === undefined ? rest() : tryPage(account, { ...bounds, after, limit }))
     const { more } = part
     const end = Math.max(after, part.last)
     if (part.json) {

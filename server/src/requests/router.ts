@@ -135,6 +135,10 @@ function requireNamedErrors(name: string, route: AppRoute, handler: AnyHandler):
     })
 }
 
+/**
+ * Creates what ts-rest calls for an operation: with the fields of path, query and body as one input, and the tags that the
+ * client has. Its result becomes the response, with its `Link` and `ETag`, or a 304 where the client has its body.
+ */
 function implement(route: AppRoute, handler: AnyHandler, publicUrl: string | undefined) {
   const status = Object.keys(route.responses)
     .map(Number)
