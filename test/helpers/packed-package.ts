@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { cp, mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { exclusively, root, runToSuccess } from './programs.ts'
@@ -10,13 +10,9 @@ import { temporaryFolder } from './temporary.ts'
  *
  * @param source the folder of the package
  * @param parent the folder in which to create the app; default: that of temporary files
- * @param dependencies the packages to install next to it: names of dependencies that the package has in the workspace
  * @returns the folder of the app, and where the package is installed
  */
-export async function installPackage(
-  source: string,
-  { parent, dependencies = [] }: { parent?: string; dependencies?: string[] } = {},
-) {
+export async function installPackage(source: string, parent?: string) {
   const folder = temporaryFolder(parent)
   const name: string = JSON.parse(await readFile(path.join(source, 'package.json'), 'utf8')).name
   const tarball = path.join(tmpdir(), `${name.replace('/', '-')}.tgz`)
@@ -27,18 +23,9 @@ export async function installPackage(
     await run(process.execPath, [`${root}scripts/pnpm.mjs`, 'pack', '--out', tarball], source)
   })
   await writeFile(path.join(folder, 'package.json'), '{ "private": true, "type": "module" }')
-  const copies = await Promise.all(dependencies.map((dependency) => copyPackage(source, dependency, folder)))
   const options = ['--offline', '--install-links', '--ignore-scripts', '--no-audit', '--no-fund']
-  await run('npm', ['install', ...options, tarball, ...copies], folder)
+  await run('npm', ['install', ...options, tarball], folder)
   return { folder, installed: path.join(folder, 'node_modules', name) }
-}
-
-/** Copies a dependency, because npm does not pack the hard links of pnpm. */
-async function copyPackage(source: string, name: string, folder: string): Promise<string> {
-  const copy = path.join(folder, 'dependencies', name)
-  await mkdir(path.dirname(copy), { recursive: true })
-  await cp(await realpath(path.join(source, 'node_modules', name)), copy, { recursive: true })
-  return copy
 }
 
 /**

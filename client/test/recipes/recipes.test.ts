@@ -1,11 +1,10 @@
 /**
  * The recipes as they are written, in one app: all compile, and those that are more than a few calls of the SDK run.
  */
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { installTools } from '../../../test/helpers/install-tools.ts'
 import { installPackage, run } from '../../../test/helpers/packed-package.ts'
 import { codeBlock, readGuide } from '../../../test/helpers/production/guide.ts'
 import { until } from '../../../test/helpers/programs.ts'
@@ -65,8 +64,11 @@ const compilerOptions = {
 }
 
 const service = await startTestServer()
-const parent = await installTools(path.join(client, 'test/recipes'))
-const { folder } = await installPackage(client, { parent })
+// The tools of the lockfile, outside the workspace.
+const parent = temporaryFolder()
+for (const name of ['package.json', 'package-lock.json']) await cp(`${client}test/recipes/${name}`, `${parent}/${name}`)
+await run('npm', ['ci', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'], parent)
+const { folder } = await installPackage(client, parent)
 const recipes = await readFile(path.join(client, 'docs/recipes.md'), 'utf8')
 const written = [...recipes.matchAll(/^```\w+\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)].map((match) => match.slice(1))
 const files = [

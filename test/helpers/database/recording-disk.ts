@@ -28,8 +28,6 @@ interface Call {
 export interface PowerFailure {
   /** Returns a number between 0 and 1. */
   readonly random: () => number
-  /** Whether a sync keeps what it should. Default: true. */
-  readonly syncs?: boolean
 }
 
 /** Records what processes do below a folder. */
@@ -92,9 +90,9 @@ interface File {
 }
 
 /** Returns the files that are left, with their content; undefined: a folder. */
-function fail(calls: readonly Call[], { random, syncs = true }: PowerFailure): Map<string, Buffer | undefined> {
+function fail(calls: readonly Call[], { random }: PowerFailure): Map<string, Buffer | undefined> {
   const synced = new Map<string, number>()
-  for (const { kind, file, number, data } of syncs ? calls : []) {
+  for (const { kind, file, number, data } of calls) {
     if (kind === 's') synced.set(file, number)
     if (kind === 'd') synced.set(data.toString(), number)
   }
