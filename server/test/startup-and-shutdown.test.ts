@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { connect, newDatabase } from '../../test/helpers/database/databases.ts'
-import { collect, freePort, until } from '../../test/helpers/programs.ts'
+import { freePort, startProgram, until } from '../../test/helpers/programs.ts'
 import { callPlants } from '../../test/helpers/server/call-plants.ts'
-import { spawnCommand, startServerProcess, startWithToken } from '../../test/helpers/server/run-command.ts'
+import { commandLine, startServerProcess, startWithToken } from '../../test/helpers/server/run-command.ts'
 import { startTestServer } from '../../test/helpers/server/start-test-server.ts'
 import { temporaryDatabase, temporaryFolder } from '../../test/helpers/temporary.ts'
 import { startServer } from '../src/index.ts'
@@ -111,13 +111,11 @@ test.each([
   // The startup waits for another process.
   connect(fileURLToPath(DATABASE_URL)).exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
   const environment = { DATABASE_URL, PORT: '0', ADMIN_PORT: port, ...onSignal(statement) }
-  const server = spawnCommand(['serve'], environment)
-  const [output, errors] = [collect(server.stdout), collect(server.stderr)]
-  await until(async () => (await read(`http://127.0.0.1:${port}/readyz`))?.[0] === 503)
-  server.kill(signal)
-  expect(await once(server, 'close')).toEqual([code, null])
-  expect(errors()).toMatch(code === 0 ? /^$/ : /^Error: on purpose/)
-  expect(output()).toMatch(code === 0 ? /"msg":"closing"/ : /"level":"fatal".*on purpose.*uncaught exception/)
+  const isWaiting = async () => (await read(`http://127.0.0.1:${port}/readyz`))?.[0] === 503
+  await using server = await startProgram(commandLine(['serve']), isWaiting, { env: environment })
+  expect(await server.stop(signal)).toBe(code)
+  expect(/^Error: on purpose/m.test(server.output())).toBe(code === 1)
+  expect(server.output()).toMatch(code === 0 ? /"msg":"closing"/ : /"level":"fatal".*on purpose.*uncaught exception/)
 })
 
 /** Reads the status and the text of a response; undefined if nothing listens. */

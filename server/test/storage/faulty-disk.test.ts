@@ -2,19 +2,18 @@
  * What the commands and the server do on a disk, or in a folder, that is slow or cannot do what a database needs, and
  * that what got a 200 is not lost when the files of a running server's database are moved, removed or replaced.
  */
-import { once } from 'node:events'
 import { readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { runSql, writeNewDatabase } from '../../../test/helpers/database/databases.ts'
 import * as disks from '../../../test/helpers/database/disks.ts'
-import { root, runProgram, until } from '../../../test/helpers/programs.ts'
+import { root, runProgram, startProgram } from '../../../test/helpers/programs.ts'
 import { callPlants, createPlant } from '../../../test/helpers/server/call-plants.ts'
 import {
+  commandLine,
   createTokens,
   runCommand,
-  spawnCommand,
   startServerProcess,
   startWithToken,
 } from '../../../test/helpers/server/run-command.ts'
@@ -104,16 +103,16 @@ testFaulty(
     const names = () => readdirSync(path.dirname(copy))
     const disk = disks.createSlowDisk()
     disk.set(600_000)
-    const killed = spawnCommand(['backup', copy], { DATABASE_URL: url, ...disk.environment })
     const draft = `${copy}.incomplete`
-    await until(() => (statSync(draft, { throwIfNoEntry: false })?.size ?? 0) > 0)
+    const isWriting = async () => statSync(draft).size > 0
+    const env = { DATABASE_URL: url, ...disk.environment }
+    const killed = await startProgram(commandLine(['backup', copy]), isWriting, { env })
     const { stderr } = await runCommand(['backup', copy], { DATABASE_URL: url, NODE_OPTIONS: FAST })
     expect(stderr).toBe(
       `plant-store: ${draft} is being written by another backup: wait for it, or choose another name\n`,
     )
     expect(names()).toEqual(['copy.db.incomplete'])
-    killed.kill('SIGKILL')
-    await once(killed, 'close')
+    await killed.stop('SIGKILL')
     expect(names()).toEqual(['copy.db.incomplete'])
     const results = await Promise.all([1, 2, 3, 4].map(() => runCommand(['backup', copy], { DATABASE_URL: url })))
     expect(results.map(({ exitCode }) => exitCode).sort()).toEqual([0, 1, 1, 1])

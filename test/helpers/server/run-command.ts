@@ -1,7 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import path from 'node:path'
 import { createNewToken, startServer } from '@plant-store/server'
-import { bound, type Finished, runProgram, startProgram } from '../programs.ts'
+import { type Finished, runProgram, startProgram } from '../programs.ts'
 import { afterFile } from '../temporary.ts'
 import { built } from './built.ts'
 
@@ -9,15 +8,6 @@ import { built } from './built.ts'
 function createEnvironment(settings: Record<string, string>): NodeJS.ProcessEnv {
   const { PATH, HOME } = process.env
   return { PATH, HOME, ...settings }
-}
-
-/** Starts the command line without the settings of this process's environment. */
-export function spawnCommand(args: readonly string[], settings: Record<string, string> = {}): ChildProcess {
-  const [program, ...parameters] = bound(commandLine(args))
-  const child = spawn(program, parameters, { env: createEnvironment(settings), stdio: ['ignore', 'pipe', 'pipe'] })
-  // A test that fails may leave processes behind.
-  afterFile(() => child.kill('SIGKILL'))
-  return child
 }
 
 /** Returns what runs the built command line: it starts in half the time that its sources take. */
