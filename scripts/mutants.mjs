@@ -23,7 +23,7 @@ const TESTS = {
   ],
   'prisma/src/': [
     '--project=sqlite prisma/test/database/ prisma/test/sqlite/',
-    'prisma/test/migration/mi prisma/test/orders/ prisma/test/promises server/test/plants/',
+    'prisma/test/migration/mi prisma/test/orders/ prisma/test/promises prisma/test/postgresql/conn server/test/plants/',
     '--project=sqlite server/test/storage/',
   ],
   'server/src/': [

@@ -13,19 +13,25 @@ const END = 'E\0\0\0\x19SFATAL\0C57P01\0Mstop\0\0'
 /** A statement has succeeded. */
 const DONE = 'C\0\0\0\x0dSELECT 0\0Z\0\0\0\x05I'
 
-/** Starts what speaks PostgreSQL's protocol, and returns its address. */
+/** The two messages by which a server gets a password: SCRAM-SHA-256, and its first challenge. */
+const [SCRAM, CHALLENGE] = ['R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0', 'R\0\0\0\x0a\0\0\0\x0br=']
+
+/** Starts what speaks PostgreSQL's protocol, and returns its address, and the open connections. */
 async function serve(accept: (socket: Socket) => void) {
+  const open = new Set<Socket>()
   const server = createServer((socket) => {
-    socket.on('error', () => {})
+    open.add(socket)
+    socket.on('error', () => {}).once('close', () => open.delete(socket))
     accept(socket)
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   afterFile(() => void server.close())
-  return readAddress(`postgresql://postgres@127.0.0.1:${(server.address() as AddressInfo).port}/plants`)
+  const { port } = server.address() as AddressInfo
+  return { address: readAddress(`postgresql://postgres@127.0.0.1:${port}/plants`), open }
 }
 
 test('a server that stops as it has opened a connection fails a statement, and is no uncaught exception', async () => {
-  const address = await serve((socket) => socket.once('data', () => socket.end(OPEN + END, 'latin1')))
+  const { address } = await serve((socket) => socket.once('data', () => socket.end(OPEN + END, 'latin1')))
   const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive')
   await using pool = openPool(address, { max: 1 })
   expect(await outcomeOf(pool.query('SELECT 1'))).toMatch(/does not respond: check/)
@@ -33,16 +39,24 @@ test('a server that stops as it has opened a connection fails a statement, and i
   expect(keepAlive).toHaveBeenCalledExactlyOnceWith(true, 10_000)
 })
 
+test('where a password is missing, the connection is closed, whose server waits for it', async () => {
+  const { address, open } = await serve((socket) => {
+    socket.once('data', () => {
+      socket.write(SCRAM, 'latin1')
+      socket.once('data', () => socket.write(CHALLENGE, 'latin1'))
+    })
+  })
+  await using pool = openPool(address, { max: 1 })
+  expect(await outcomeOf(pool.query('SELECT 1'))).toMatch(/rejects this user or password/)
+  await expect.poll(() => open.size).toBe(0)
+})
+
 /** Starts what responds to `SELECT 2` only. */
-async function serveSilently() {
-  const open = new Set<Socket>()
-  const address = await serve((socket) => {
-    open.add(socket)
-    socket.once('close', () => open.delete(socket)).once('data', () => socket.write(OPEN, 'latin1'))
+const serveSilently = () =>
+  serve((socket) => {
+    socket.once('data', () => socket.write(OPEN, 'latin1'))
     socket.on('data', (bytes) => bytes.includes('SELECT 2') && socket.write(DONE, 'latin1'))
   })
-  return { address, open }
-}
 
 test('once a statement has had no response, all connections are closed, idle ones too', async () => {
   const { address, open } = await serveSilently()
