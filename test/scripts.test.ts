@@ -1,7 +1,7 @@
-/** The scripts of the root's package.json, what they install, and the pre-commit hook. */
+/** The scripts of the root's package.json, and what they install. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, cpSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -124,22 +124,4 @@ test('the set-up has a supported Node.js for every platform, and the oldest one 
   expect(readFileSync(`${root}.github/workflows/ci.yml`, 'utf8')).toContain(`- ${oldest}-bookworm@`)
   const others = ['contract', 'prisma', 'server'].map((name) => readFileSync(`${root}${name}/package.json`, 'utf8'))
   for (const other of others) expect(JSON.parse(other).engines).toEqual(manifest.engines)
-})
-
-test('the pre-commit hook rejects what Biome would change, and says how to fix it', () => {
-  const folder = temporaryFolder()
-  for (const file of ['biome.json', '.gitignore']) copyFileSync(root + file, path.join(folder, file))
-  symlinkSync(`${root}node_modules`, path.join(folder, 'node_modules'))
-  const user = ['-c', 'user.name=Alice', '-c', 'user.email=alice@example.com', '-c', `core.hooksPath=${root}.githooks`]
-  const git = (...parameters: string[]) => run('git', [...user, ...parameters], { cwd: folder })
-  const commit = (text: string) => {
-    writeFileSync(path.join(folder, 'plant one.ts'), text)
-    git('add', 'plant one.ts')
-    return git('commit', '--quiet', '--message', 'test: add a plant').stderr
-  }
-  git('init', '--quiet')
-  expect(commit('export const plant = { "name" : "Monstera" };\n')).toContain('Run `npm run format`')
-  expect(commit('export const plant: any = 1\n')).toContain('noExplicitAny')
-  commit("export const plant = { name: 'Monstera' }\n")
-  expect(git('log', '--format=%s').stdout).toBe('test: add a plant\n')
 })
