@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { expect, test, vi } from 'vitest'
 import { connect } from '../../../test/helpers/database/databases.ts'
 import { temporaryDatabase } from '../../../test/helpers/temporary.ts'
@@ -23,13 +24,15 @@ test('the log shrinks after a program that has kept it open, what reads cannot w
   await reading[Symbol.asyncDispose]()
 })
 
-test('a database in another encoding, or whose disk does not support these settings, is rejected', async () => {
+test('a database in another encoding, or whose disk does not support these settings, is rejected, and its thread ends', async () => {
+  const terminate = vi.spyOn(Worker.prototype, 'terminate')
   const { file } = temporaryDatabase()
   connect(file).exec(`PRAGMA encoding = 'UTF-16le'; CREATE TABLE "Garden" ("name" TEXT)`)
   await expect(openWriter(file)).rejects.toThrow(`${file} is in UTF-16le: copy it to one in UTF-8`)
   await expect(openWriter(':memory:')).rejects.toThrow(
     new StorageError(':memory: does not support journal_mode=WAL and synchronous=FULL: put it on a local disk'),
   )
+  expect(terminate).toHaveBeenCalledTimes(2)
 })
 
 test('the log is not written back into the file while both are in their place', async () => {
