@@ -21,8 +21,7 @@ test('no dependency has a known vulnerability', ({ skip }) => {
 
 test('the SBOM lists the dependencies of the server, also one that is copied, and none that only tests need', () => {
   const { stdout } = run('npm', 'run', '--silent', 'sbom')
-  const { bomFormat, components } = JSON.parse(stdout.slice(stdout.indexOf('{')))
-  expect(bomFormat).toBe('CycloneDX')
+  const { components } = JSON.parse(stdout.slice(stdout.indexOf('{')))
   const names = components.map(({ group, name }: { group?: string; name: string }) =>
     group ? `${group}/${name}` : name,
   )

@@ -106,11 +106,12 @@ testOrders(
       return { rows: [], rowCount: 0, columns: [] }
     }
 
-    /** Notes why the database failed last. Damage is not replaced by another failure. */
-    function noteFailure(server: Server, error: unknown): void {
-      if (!(error instanceof StorageError) || error.fault === 'locked') return
-      const isDamage = error.fault === 'damaged'
-      if (isDamage || !server.failure?.isDamage) server.failure = { isDamage, at: ++moment }
+    /** Notes why the database failed last, and throws it. Damage is not replaced by another failure. */
+    function noteFailure(server: Server, error: unknown): never {
+      const isFailure = error instanceof StorageError && error.fault !== 'locked'
+      const isDamage = isFailure && error.fault === 'damaged'
+      if (isDamage || (isFailure && !server.failure?.isDamage)) server.failure = { isDamage, at: ++moment }
+      throw error
     }
 
     /** Runs a write or a probe, and expects that the gate does what the model says. */
@@ -130,10 +131,7 @@ testOrders(
         if (isProbe) isWriting = failure !== undefined
         const statement = { kind: 'write', sql: String(number), mayRunTwice: true } as const
         const sent = isWriting ? writer.write(statement, [fate], failure) : writer.send('run', statement.sql, [fate])
-        result = await sent.catch((error) => {
-          noteFailure(server, error)
-          throw error
-        })
+        result = await sent.catch((error) => noteFailure(server, error))
         if (server.failure && server.failure.at < begin) server.failure = undefined
       }
       const times = () => stored.filter((each) => each === number).length
@@ -143,14 +141,13 @@ testOrders(
         order.expect(times() === (isWriting ? 1 : 0), `${number} is confirmed, and stored ${times()} times`)
       } catch (error) {
         const { message } = error as Error
-        if (message === 'late' && thread.running.has(number)) {
-          thread.late.add(number)
-          noteFailure(server, error)
-        }
+        const isLate = message === 'late' && thread.running.has(number)
+        if (isLate) thread.late.add(number)
         order.expect(begins > 0 || isClosed, 'a write fails without a reason')
         order.expect(message !== 'damaged' || fate === message || thread.late.size > 0, 'another damage is reported')
         const isUnknown = /late|ended/.test(message)
         order.expect(times() === 0 || (isUnknown && times() === 1), `${number} fails, and is stored ${times()} times`)
+        if (isLate) noteFailure(server, error)
         throw error
       }
     }
@@ -170,11 +167,11 @@ testOrders(
       write: start,
       probe: (current: Server, fate: Fate) => start(current, fate, true),
       read(current: Server, fate: Fate) {
-        const reading = current.runner.run({ kind: 'read', sql: 'SELECT' }, [fate]).catch((error) => {
-          noteFailure(current, error)
-          throw error
-        })
-        order.client(reading, (error) => /late|damaged/.test((error as Error).message))
+        const reading = current.runner.run({ kind: 'read', sql: 'SELECT' }, [fate])
+        order.client(
+          reading.catch((error) => noteFailure(current, error)),
+          (error) => /late|damaged/.test((error as Error).message),
+        )
       },
       close(closed: Server) {
         server = open()

@@ -123,7 +123,7 @@ async function findDamage(history: History, moment: number, random: () => number
     all.filter(({ position }) => position <= moment).map(({ what }) => what)
   const [ids, tokens] = [before(history.plants), before(history.tokens)]
   try {
-    history.disk.leave(folder, moment, { random })
+    history.disk.leave(folder, moment, random)
     const damage: string[] = []
     for (const { name, ids } of before(history.backups))
       damage.push(...(await inspect(path.join(folder, name), ids, [])))

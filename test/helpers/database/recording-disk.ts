@@ -25,10 +25,7 @@ interface Call {
 }
 
 /** How much of what was not synced a power failure leaves: a random number between 0 and 1 decides about each call. */
-export interface PowerFailure {
-  /** Returns a number between 0 and 1. */
-  readonly random: () => number
-}
+type Random = () => number
 
 /** Records what processes do below a folder. */
 export function recordDisk(folder: string) {
@@ -40,12 +37,10 @@ export function recordDisk(folder: string) {
     /** How much was recorded so far, in bytes: what has happened by now is before it. */
     position: () => (existsSync(recording) ? statSync(recording).size : 0),
     /** Writes into an empty folder what a power failure leaves, which happens at a position. */
-    leave(copy: string, until: number, failure: PowerFailure): void {
+    leave(copy: string, until: number, random: Random): void {
       calls ??= readCalls(readFileSync(recording))
-      const left = fail(
-        calls.filter(({ position }) => position < until),
-        failure,
-      )
+      const before = calls.filter(({ position }) => position < until)
+      const left = fail(before, random)
       for (const [name, content] of left) {
         const target = path.join(copy, path.relative(folder, name))
         if (content === undefined) mkdirSync(target, { recursive: true })
@@ -90,7 +85,7 @@ interface File {
 }
 
 /** Returns the files that are left, with their content; undefined: a folder. */
-function fail(calls: readonly Call[], { random }: PowerFailure): Map<string, Buffer | undefined> {
+function fail(calls: readonly Call[], random: Random): Map<string, Buffer | undefined> {
   const synced = new Map<string, number>()
   for (const { kind, file, number, data } of calls) {
     if (kind === 's') synced.set(file, number)
