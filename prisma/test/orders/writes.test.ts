@@ -102,7 +102,7 @@ testOrders(
 
     async function read(_statement: unknown, [fate]: unknown[]): Promise<Result> {
       await order.event('read')
-      if (fate === 'damaged') throw errors.damaged
+      if (fate === 'damaged') throw new StorageError(fate, { fault: fate })
       return { rows: [], rowCount: 0, columns: [] }
     }
 

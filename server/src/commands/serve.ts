@@ -100,7 +100,7 @@ Create a plant, then list it:
 `
 }
 
-/** The shell that the command is pasted into may not have the server's settings. */
+/** The shell that the command is pasted into may not have the settings, which the command of a release knows. */
 function explainTokens(): string {
-  return `create a token with "${ownCommand} token create --account me" and the same DATABASE_URL in the environment`
+  return `create a token with "${ownCommand} token create --account me" and the settings of this server`
 }

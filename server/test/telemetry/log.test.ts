@@ -75,7 +75,7 @@ test('in production all output is the log, which has no token, cursor or plant, 
   })
   const [greeting] = eventLines(server.output(), 'empty database')
   const [, command = ''] =
-    /^the plant store is empty: .*"npm run --silent plant-store -- (.*)" and the same DATABASE_URL/.exec(
+    /^the plant store is empty: .*"npm run --silent plant-store -- (.*)" and the settings of this server/.exec(
       String(greeting?.['msg']),
     ) ?? []
   expect((await runInProcess(command.split(' '), { DATABASE_URL })).stdout).toMatch(/^pst_\w{49}\n$/)
