@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -89,8 +89,10 @@ async function newPostgresqlDatabase(): Promise<{ url: string; remove(): Promise
 async function startPinned(): Promise<PostgresqlServer> {
   const server = await startPostgresql({ parent: tmpdir(), settings: { max_wal_size: '4GB' } })
   const main = mainProcess(server)
-  // One that has ended meanwhile needs no core.
-  for (const pid of canPin ? [main, ...childrenOf(main)] : []) spawnSync(PIN, ['-pc', '1', String(pid)])
+  if (!canPin) return server
+  execFileSync(PIN, ['-pc', '1', String(main)])
+  // What it starts later inherits that, and what has ended meanwhile needs no core.
+  for (const pid of childrenOf(main)) spawnSync(PIN, ['-pc', '1', String(pid)])
   return server
 }
 
