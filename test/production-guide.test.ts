@@ -77,7 +77,8 @@ describe.skipIf(why)('on a machine with Node.js, PostgreSQL, systemd, nginx and 
     expect(await machine.run('curl -sSf http://127.0.0.1:3001/readyz')).toBe('ready\n')
     // The command that the first startup names.
     const log = await machine.run('journalctl --unit=plant-store --output=cat')
-    expect(log).toContain(JSON.stringify(`"${block('Install', 2).trim()}" and the settings of this server`).slice(1))
+    const command = `create a token with "${block('Install', 2).trim()}" and the settings of this server`
+    expect(log).toContain(JSON.stringify(`the plant store is empty: ${command}`))
     token = (await run('Install', 2)).trim()
     expect(token).toMatch(/^pst_\w+$/)
     await run('Behind nginx')
