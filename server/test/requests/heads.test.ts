@@ -4,6 +4,7 @@
 import { contract } from '@plant-store/contract'
 import { expect, test } from 'vitest'
 import { startTestServer } from '../../../test/helpers/server/start-test-server.ts'
+import { rejectInvalid } from '../../src/requests/errors.ts'
 import { exchange, readResponses } from '../helpers/connection.ts'
 import { get, NO_TOKEN, post, request, withToken } from '../helpers/requests.ts'
 import { accepts, rejects, responds, send } from '../helpers/wire.ts'
@@ -222,3 +223,8 @@ test('a query of an operation without parameters is not looked at', () =>
 test.each(['limit=1&limit=2', 'limit=1e2', 'cursor=MQ&cursor=MQ'])('$0 gets a 400 (40004) that names it', (query) =>
   rejects(server, get(`/plants?${query}`), 40004, { message: query.startsWith('limit') ? /limit:/ : /cursor:/ }),
 )
+
+test('an invalid parameter of a path is a path that does not exist, also where the body is invalid', () => {
+  const reject = () => rejectInvalid({ pathParams: { issues: [] }, body: { issues: [] } } as never, {} as never)
+  expect(reject).toThrow(expect.objectContaining({ status: 404 }))
+})

@@ -24,9 +24,6 @@ interface Call {
   readonly data: Buffer
 }
 
-/** How much of what was not synced a power failure leaves: a random number between 0 and 1 decides about each call. */
-type Random = () => number
-
 /** Records what processes do below a folder. */
 export function recordDisk(folder: string) {
   const recording = path.join(temporaryFolder(), 'recording')
@@ -36,8 +33,11 @@ export function recordDisk(folder: string) {
     environment: { LD_PRELOAD: library, RECORDED_FOLDER: folder, RECORDING: recording },
     /** How much was recorded so far, in bytes: what has happened by now is before it. */
     position: () => (existsSync(recording) ? statSync(recording).size : 0),
-    /** Writes into an empty folder what a power failure leaves, which happens at a position. */
-    leave(copy: string, until: number, random: Random): void {
+    /**
+     * Writes into an empty folder what a power failure leaves, which happens at a position. Of what was not synced, a random
+     * number between 0 and 1 decides about each call.
+     */
+    leave(copy: string, until: number, random: () => number): void {
       calls ??= readCalls(readFileSync(recording))
       const before = calls.filter(({ position }) => position < until)
       const left = fail(before, random)
@@ -85,7 +85,7 @@ interface File {
 }
 
 /** Returns the files that are left, with their content; undefined: a folder. */
-function fail(calls: readonly Call[], random: Random): Map<string, Buffer | undefined> {
+function fail(calls: readonly Call[], random: () => number): Map<string, Buffer | undefined> {
   const synced = new Map<string, number>()
   for (const { kind, file, number, data } of calls) {
     if (kind === 's') synced.set(file, number)

@@ -20,9 +20,6 @@ export function runCommand(args: readonly string[], settings: Record<string, str
   return runProgram(commandLine(args), { env: createEnvironment(settings) })
 }
 
-/** A server in another process. */
-export type ServerProcess = Awaited<ReturnType<typeof startServerProcess>>
-
 /** Starts `plant-store serve` and waits until it is ready. */
 export async function startServerProcess(settings: Record<string, string>) {
   const env = createEnvironment({ PORT: '0', SHUTDOWN_DELAY: '0', ...settings })
@@ -48,7 +45,7 @@ export async function startWithToken(
   name: string,
   environment: Record<string, string> = {},
   accounts: readonly string[] = ['alice'],
-): Promise<{ server: ServerProcess; token: string; tokens: string[] }> {
+) {
   const DATABASE_URL = `file:${path.join(folder, `${name}.db`)}`
   const tokens = (await createTokens(DATABASE_URL, ...accounts)).map(({ token }) => token)
   const server = await startServerProcess({ DATABASE_URL, ...environment })
